@@ -1,0 +1,61 @@
+"""Bayesian bandits that decide by sampling twice."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from doublesampling.bandits import BernoulliBandit
+    from doublesampling.beliefs import BetaBernoulli, Gaussian, LinearGaussian
+    from doublesampling.decision import Decision, decide, decide_from_draws, probability_optimal
+    from doublesampling.errors import DoubleSamplingError
+    from doublesampling.policies import BayesUCB, DoubleSampling, EpsilonGreedy, Greedy, ThompsonSampling
+
+__version__ = "0.1.0"
+
+_ROOMS = {
+    "BayesUCB": "policies",
+    "BernoulliBandit": "bandits",
+    "BetaBernoulli": "beliefs",
+    "Decision": "decision",
+    "DoubleSampling": "policies",
+    "DoubleSamplingError": "errors",
+    "EpsilonGreedy": "policies",
+    "Gaussian": "beliefs",
+    "Greedy": "policies",
+    "LinearGaussian": "beliefs",
+    "ThompsonSampling": "policies",
+    "decide": "decision",
+    "decide_from_draws": "decision",
+    "probability_optimal": "decision",
+}
+
+__all__ = [
+    "BayesUCB",
+    "BernoulliBandit",
+    "BetaBernoulli",
+    "Decision",
+    "DoubleSampling",
+    "DoubleSamplingError",
+    "EpsilonGreedy",
+    "Gaussian",
+    "Greedy",
+    "LinearGaussian",
+    "ThompsonSampling",
+    "__version__",
+    "decide",
+    "decide_from_draws",
+    "probability_optimal",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Rooms load on first touch: ``import doublesampling`` alone compiles and imports nothing heavy."""
+    if name not in _ROOMS:
+        raise AttributeError(f"module 'doublesampling' has no attribute {name!r}")
+    found = getattr(import_module(f"doublesampling.{_ROOMS[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,69 @@
+"""The command ``doublesampling``: parsing and errors. Each command's work loads only when it is called.
+
+argparse, and not Click or Typer: ``--theta 0.4 0.7 0.8`` takes several values, which Click's options cannot, and
+``--help`` answers in a twentieth of a second.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from doublesampling import __version__
+from doublesampling.errors import DoubleSamplingError
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}\nTry '{self.prog} --help'.\n")
+
+
+def _illustrate(options: argparse.Namespace) -> int:
+    from doublesampling.cli.illustrate import illustrate
+
+    return illustrate(options.theta, options.steps, options.seed, options.save, options.pace)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    main_parser = _Parser(prog="doublesampling", description="Bayesian bandits that decide by sampling twice.")
+    main_parser.add_argument("--version", action="version", version=f"doublesampling {__version__}")
+    commands = main_parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    command = commands.add_parser(
+        "illustrate",
+        help="watch double sampling learn a Bernoulli bandit, live in the terminal (the paper's figure 1)",
+        description="Play a Bernoulli bandit and watch the probability of each arm being the best, and how many "
+        "candidates that doubt asks for. Nothing is drawn live when the output is not a terminal.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    command.add_argument(
+        "--theta", type=float, nargs="+", default=[0.4, 0.7, 0.8], metavar="P", help="success probability of each arm"
+    )
+    command.add_argument("--steps", type=int, default=500, metavar="T", help="how many times to play")
+    command.add_argument("--seed", type=int, default=1, help="the same seed plays the same game")
+    command.add_argument("--save", metavar="FILE", help="also draw both panels to a .png, .pdf or .svg file")
+    command.add_argument("--pace", type=float, default=60.0, metavar="N", help="steps shown per second, 0 for no limit")
+    command.set_defaults(run=_illustrate)
+    return main_parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    options = parser().parse_args(arguments)
+    try:
+        status: int = options.run(options)
+    except DoubleSamplingError as problem:
+        print(f"doublesampling: {problem}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("doublesampling: stopped.", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader went away, as `head` does
+        sys.stderr.close()
+        return 0
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

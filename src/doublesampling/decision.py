@@ -1,0 +1,211 @@
+"""One decision, from a belief or from anybody's posterior draws."""
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from doublesampling import checks
+from doublesampling.beliefs import Belief, Marginals
+from doublesampling.beliefs.marginals import address_words
+from doublesampling.errors import DrawsError, SettingError
+from doublesampling.policies import Policy
+from doublesampling.rules import doors, rivals
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+class Address(NamedTuple):
+    """Where a decision's random numbers were found: the same address gives the same decision, in any process."""
+
+    seed: int
+    bandit: int
+    realization: int
+    time: int
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """The arm to play, and everything that led to it. Arrays are (arm) and read-only."""
+
+    arm: int
+    """The arm to play, counted from 0."""
+    probability_optimal: FloatArray
+    """p_hat: how probably each arm is the best."""
+    probability_optimal_sd: FloatArray
+    """sigma_hat: the deviation of the indicator that the arm is the best, sqrt(p_hat (1 - p_hat))."""
+    candidates: int
+    """N: how many candidate arms were drawn."""
+    votes: IntArray
+    """How many of the candidates were each arm."""
+    propensities: FloatArray
+    """The probability with which each arm could have been played, given p_hat; nan where it is not known."""
+    address: Address
+    """Where the random numbers came from."""
+    policy: Policy
+    """The policy that decided."""
+
+    def __post_init__(self) -> None:
+        for name in ("probability_optimal", "probability_optimal_sd", "votes", "propensities"):
+            getattr(self, name).setflags(write=False)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Decision):
+            return NotImplemented
+        return all(
+            np.array_equal(a, b, equal_nan=True) if isinstance(a, np.ndarray) and a.dtype.kind == "f" else np.all(a == b)
+            for a, b in ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.arm, self.candidates, self.address, self.probability_optimal.tobytes()))
+
+    def __str__(self) -> str:
+        """A small table: what is believed of each arm, what was drawn, what is played."""
+        lines = [
+            f"play arm {self.arm}   decision {self.address.time}, N = {self.candidates} candidate"
+            f"{'s' if self.candidates > 1 else ''}, {self.policy!r}",
+            "  arm   P(best)   votes   propensity",
+        ]
+        for arm, (p, votes, propensity) in enumerate(
+            zip(self.probability_optimal, self.votes, self.propensities, strict=True)
+        ):
+            mark = ">" if arm == self.arm else " "
+            lines.append(f"{mark} {arm:3d}   {p:7.3f}   {votes:5d}   {propensity:10.4f}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class _FromBelief:
+    """Evidence of a belief whose marginals are known: exact where the policy asks for it."""
+
+    laws: Marginals
+    words: NDArray[np.uint64]
+    time: int
+
+    @cached_property
+    def _exact(self) -> FloatArray:
+        return doors.exact_optimality(self.laws.family, self.laws.parameters)
+
+    def probability_optimal(self, samples: int | None) -> FloatArray:
+        return self._exact if samples is None else doors.estimated_optimality(self._exact, samples, self.words)
+
+    def expected_rewards(self) -> FloatArray:
+        return self.laws.mean
+
+    def upper_quantiles(self, log_tail: float, samples: int | None) -> FloatArray:
+        if samples is None:
+            return doors.upper_quantiles(self.laws.family, self.laws.parameters, log_tail)
+        draws = doors.posterior_draws(self.laws.family, self.laws.parameters, samples, self.words)
+        return _sample_quantiles(draws, log_tail)
+
+
+@dataclass(frozen=True)
+class _FromDraws:
+    """Evidence of posterior draws (sample, arm): their number is M, whatever the policy would have drawn."""
+
+    draws: FloatArray
+    words: NDArray[np.uint64]
+    known_time: int | None
+
+    @property
+    def time(self) -> int:
+        if self.known_time is None:
+            raise SettingError("This policy looks at the time. Pass time=, the number of this decision counted from 1.")
+        return self.known_time
+
+    def probability_optimal(self, samples: int | None) -> FloatArray:
+        best = self.draws == self.draws.max(axis=1, keepdims=True)
+        return np.asarray((best / best.sum(axis=1, keepdims=True)).mean(axis=0))  # equal bests share a sample
+
+    def expected_rewards(self) -> FloatArray:
+        return np.asarray(self.draws.mean(axis=0))
+
+    def upper_quantiles(self, log_tail: float, samples: int | None) -> FloatArray:
+        return _sample_quantiles(self.draws, log_tail)
+
+
+def _sample_quantiles(draws: FloatArray, log_tail: float) -> FloatArray:
+    rank = rivals.sample_rank(draws.shape[0], log_tail)
+    return np.asarray(np.partition(draws, rank, axis=0)[rank])
+
+
+def _check_policy(policy: object) -> Policy:
+    if isinstance(policy, type) or not callable(getattr(policy, "choose", None)):
+        hint = f" Write {policy.__name__}()." if isinstance(policy, type) else ""
+        raise SettingError(f"policy must be one such as DoubleSampling(), got {checks.shown(policy)}.{hint}")
+    return policy  # type: ignore[return-value]
+
+
+def _check_belief(belief: object) -> Belief:
+    if isinstance(belief, type) or not callable(getattr(belief, "marginals", None)):
+        raise SettingError(f"belief must be one such as BetaBernoulli(arms=2), got {checks.shown(belief)}.")
+    return belief  # type: ignore[return-value]
+
+
+def _decision(policy: Policy, evidence: _FromBelief | _FromDraws, address: Address) -> Decision:
+    arm, p, candidates, votes, propensities = policy.choose(evidence)
+    return Decision(arm, p, np.sqrt(p * (1.0 - p)), candidates, votes, propensities, address, policy)
+
+
+def probability_optimal(belief: Belief, state: Any, context: ArrayLike | None = None) -> FloatArray:
+    """The probability that each arm has the highest expected reward, float array (arm), by quadrature.
+
+    >>> import doublesampling as ds
+    >>> belief = ds.BetaBernoulli(arms=2)
+    >>> state = belief.update(belief.prior(), arm=1, reward=1)
+    >>> ds.probability_optimal(belief, state).round(6).tolist()
+    [0.333333, 0.666667]
+    """
+    laws = _check_belief(belief).marginals(state, context)
+    return doors.exact_optimality(laws.family, laws.parameters)
+
+
+def decide(
+    policy: Policy,
+    belief: Belief,
+    state: Any,
+    context: ArrayLike | None = None,
+    *,
+    seed: int = 0,
+    time: int | None = None,
+) -> Decision:
+    """Decide which arm to play next, from what a belief has learned.
+
+    ``time`` is the number of this decision, counted from 1: Bayes-UCB and horizons look at it, and it is part of the
+    random address. It defaults to one more than the observations in the state; where outcomes come late, pass it, so
+    that two decisions from one state draw different luck.
+
+    >>> import doublesampling as ds
+    >>> belief = ds.BetaBernoulli(arms=3)
+    >>> state = belief.update_batch(belief.prior(), arms=[0, 1, 2, 2], rewards=[0, 1, 1, 1])
+    >>> decision = ds.decide(ds.DoubleSampling(), belief, state, seed=1)
+    >>> decision.arm, decision.candidates, decision.propensities.shape
+    (2, 1, (3,))
+    """
+    policy, belief = _check_policy(policy), _check_belief(belief)
+    laws = belief.marginals(state, context)
+    when = int(state.observations) + 1 if time is None else checks.time(time)
+    address = Address(checks.seed(seed), 0, 0, when)
+    return _decision(policy, _FromBelief(laws, address_words(address.seed, when), when), address)
+
+
+def decide_from_draws(policy: Policy, draws: ArrayLike, *, seed: int = 0, time: int | None = None) -> Decision:
+    """Decide from anybody's posterior draws of the expected rewards, an array (sample, arm).
+
+    The draws are the first sampling, so their number takes the place of the policy's ``samples``.
+
+    >>> import doublesampling as ds
+    >>> ds.decide_from_draws(ds.DoubleSampling(), [[0.1, 0.9], [0.2, 0.8], [0.3, 0.7]], seed=1).arm
+    1
+    """
+    policy = _check_policy(policy)
+    given = checks.array("draws", draws, error=DrawsError, hint="Draw again, or drop what did not converge.")
+    if given.ndim != 2 or given.shape[0] < 1 or given.shape[1] < 2:
+        raise DrawsError(f"draws must be an array (sample, arm) of at least two arms, got shape {given.shape}.")
+    known = None if time is None else checks.time(time)
+    address = Address(checks.seed(seed), 0, 0, known or 1)
+    return _decision(policy, _FromDraws(given, address_words(address.seed, address.time), known), address)

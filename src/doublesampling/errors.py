@@ -1,0 +1,49 @@
+"""The exception family: every error that a user can cause is one of these, and says what to do."""
+
+
+class DoubleSamplingError(Exception):
+    """Any error of this package. ``code`` is a short name that stays the same in every version."""
+
+    code = "error"
+
+
+class SettingError(DoubleSamplingError, ValueError):
+    """A belief, policy, bandit or call was given a setting that it cannot have."""
+
+    code = "setting"
+
+
+class ArmError(DoubleSamplingError, ValueError):
+    """An arm that does not exist."""
+
+    code = "arm"
+
+
+class RewardError(DoubleSamplingError, ValueError):
+    """A reward that the belief cannot absorb."""
+
+    code = "reward"
+
+
+class ContextError(DoubleSamplingError, ValueError):
+    """A context that is missing, superfluous, of the wrong length or not finite."""
+
+    code = "context"
+
+
+class StateError(DoubleSamplingError, ValueError):
+    """A state that does not belong to the belief, or text that is no state."""
+
+    code = "state"
+
+
+class DrawsError(DoubleSamplingError, ValueError):
+    """Posterior draws that cannot be decided from."""
+
+    code = "draws"
+
+
+class OutputError(DoubleSamplingError, OSError):
+    """A file that cannot be written."""
+
+    code = "output"

@@ -1,0 +1,211 @@
+"""Policies: how evidence becomes an arm. Frozen settings, checked at birth; each policy is one method."""
+
+import math
+from dataclasses import field
+from typing import ClassVar, NamedTuple, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doublesampling import checks
+from doublesampling.checks import settings
+from doublesampling.errors import SettingError
+from doublesampling.rules import candidates, doors
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+WordArray = NDArray[np.uint64]
+
+_FALSE_ALARMS = {
+    ("truncated-gaussian", "log"): candidates.TRUNCATED_GAUSSIAN,
+    ("truncated-gaussian", "double"): candidates.TRUNCATED_GAUSSIAN_IN_DOUBLE,
+    ("markov", "log"): candidates.MARKOV,
+    ("chebyshev", "log"): candidates.CHEBYSHEV,
+}
+_TIES = ("random", "first")
+
+
+class Evidence(Protocol):
+    """What a policy may look at before it chooses: a belief's state, or anybody's posterior draws."""
+
+    @property
+    def words(self) -> WordArray:
+        """The random address of the decision."""
+
+    @property
+    def time(self) -> int:
+        """The number of the decision, counted from 1; an error where it is not known."""
+
+    def probability_optimal(self, samples: int | None) -> FloatArray:
+        """The probability of each arm being the best: exact, or as so many samples estimate it."""
+
+    def expected_rewards(self) -> FloatArray:
+        """The posterior mean of each arm's expected reward."""
+
+    def upper_quantiles(self, log_tail: float, samples: int | None) -> FloatArray:
+        """A number per arm in the order of its quantile: exact, or of so many samples."""
+
+
+class Choice(NamedTuple):
+    """An arm, and how it came to be chosen."""
+
+    arm: int
+    probability_optimal: FloatArray
+    candidates: int
+    votes: IntArray
+    propensities: FloatArray
+
+
+class Policy(Protocol):
+    """Anything that turns evidence into an arm."""
+
+    def choose(self, evidence: Evidence) -> Choice:
+        """The arm to play."""
+
+
+def _check_samples(samples: int | None, meaning_of_none: str) -> int | None:
+    hint = f"The paper uses 1000; None is {meaning_of_none}."
+    return None if samples is None else checks.integer("samples", samples, least=1, most=10**12, hint=hint)
+
+
+def _largest(values: FloatArray, ties: str, words: WordArray) -> tuple[int, FloatArray]:
+    """The arm of the largest value, and the chance each arm had."""
+    arm = doors.choose_largest(values, ties == "first", words)
+    chance = np.zeros(values.size)
+    if ties == "first":
+        chance[arm] = 1.0
+    else:
+        chance[values == values[arm]] = 1.0
+    return arm, chance / chance.sum()
+
+
+def _alone(arm: int, p: FloatArray, propensities: FloatArray) -> Choice:
+    """A choice made without candidates: the arm itself is the only one."""
+    votes = np.zeros(p.size, dtype=np.int64)
+    votes[arm] = 1
+    return Choice(arm, p, 1, votes, propensities)
+
+
+@settings
+class DoubleSampling:
+    """Sample the posterior for how surely each arm is best, then play the mode of as many candidates as that is sure.
+
+    ``samples`` is M; None takes the exact probabilities. ``max_candidates`` caps N = scale * log(1 / p_FA) to the base
+    ``log_base``. ``false_alarm`` is how p_FA is found: "truncated-gaussian" (the paper), "markov" or "chebyshev" (the
+    authors ran those two with ``log_base=math.e``). ``ties`` of the mode: "random", or to the "first" arm.
+    ``arithmetic="double"`` rounds p_FA as the authors' code did. With a ``horizon``, N also weighs how many decisions
+    are left.
+
+    >>> DoubleSampling(samples=100).samples
+    100
+    """
+
+    samples: int | None = 1000
+    max_candidates: int = 1000
+    ties: str = "random"
+    false_alarm: str = "truncated-gaussian"
+    horizon: int | None = None
+    log_base: float = 10.0
+    scale: float = 1.0
+    arithmetic: str = "log"
+
+    def __post_init__(self) -> None:
+        fix = object.__setattr__
+        fix(self, "samples", _check_samples(self.samples, "exact"))
+        hint = "The paper uses 1000; 1 is Thompson sampling."
+        fix(self, "max_candidates", checks.integer("max_candidates", self.max_candidates, least=1, most=10**6, hint=hint))
+        checks.one_of("ties", self.ties, _TIES)
+        checks.one_of("false_alarm", self.false_alarm, ("truncated-gaussian", "markov", "chebyshev"))
+        checks.one_of("arithmetic", self.arithmetic, ("log", "double"))
+        if (self.false_alarm, self.arithmetic) not in _FALSE_ALARMS:
+            raise SettingError("arithmetic='double' is how the authors rounded the truncated Gaussian only.")
+        if self.horizon is not None:
+            fix(self, "horizon", checks.integer("horizon", self.horizon, least=1, most=10**15))
+        fix(self, "log_base", checks.within("log_base", self.log_base, 1.0 + 1e-6, 1e100, hint="The paper uses 10."))
+        fix(self, "scale", checks.within("scale", self.scale, 1e-6, 1e6, hint="The paper uses 1."))
+
+    @classmethod
+    def as_published(cls, *, samples: int | None = 1000) -> Self:
+        """The authors' numerics and ties, for the figures: p_FA in double precision, ties to the first arm."""
+        return cls(samples=samples, ties="first", arithmetic="double")
+
+    def number_of_candidates(self, p: FloatArray, time: int | None) -> int:
+        """N, the number of candidates to draw from Cat(p)."""
+        remaining = math.nan
+        if self.horizon is not None and time is not None:
+            remaining = float(max(self.horizon - time, 1))  # a horizon that has passed keeps asking for one more
+        kind = _FALSE_ALARMS[self.false_alarm, self.arithmetic]
+        return doors.count_candidates(p, kind, self.log_base, self.scale, self.max_candidates, remaining)
+
+    def choose(self, evidence: Evidence) -> Choice:
+        """The mode of N candidates drawn from the estimated probabilities."""
+        p = evidence.probability_optimal(self.samples)
+        number = self.number_of_candidates(p, evidence.time if self.horizon is not None else None)
+        arm, votes, propensities = doors.choose_candidate(p, number, self.ties == "first", evidence.words)
+        return Choice(arm, p, number, votes, propensities)
+
+
+@settings
+class ThompsonSampling:
+    """Play each arm with the probability that it is the best: double sampling with one candidate."""
+
+    def choose(self, evidence: Evidence) -> Choice:
+        """One candidate drawn from the exact probabilities."""
+        p = evidence.probability_optimal(None)
+        arm, votes, propensities = doors.choose_candidate(p, 1, False, evidence.words)
+        return Choice(arm, p, 1, votes, propensities)
+
+
+@settings
+class BayesUCB:
+    """Play the arm with the highest quantile of level 1 - 1/t; with ``samples``, of that many posterior samples."""
+
+    samples: int | None = None
+    ties: str = "random"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "samples", _check_samples(self.samples, "the exact quantile"))
+        checks.one_of("ties", self.ties, _TIES)
+
+    def choose(self, evidence: Evidence) -> Choice:
+        """The arm with the highest quantile. Propensities are nan where samples decide: they are not known."""
+        values = evidence.upper_quantiles(-math.log(evidence.time), self.samples)
+        arm, propensities = _largest(values, self.ties, evidence.words)
+        if self.samples is not None:
+            propensities = np.full(values.size, np.nan)
+        return _alone(arm, evidence.probability_optimal(None), propensities)
+
+
+@settings
+class Greedy:
+    """Play the arm with the highest posterior mean, and never look back."""
+
+    ties: str = "random"
+
+    def __post_init__(self) -> None:
+        checks.one_of("ties", self.ties, _TIES)
+
+    def choose(self, evidence: Evidence) -> Choice:
+        """The arm with the highest posterior mean."""
+        arm, propensities = _largest(evidence.expected_rewards(), self.ties, evidence.words)
+        return _alone(arm, evidence.probability_optimal(None), propensities)
+
+
+@settings
+class EpsilonGreedy:
+    """Play any arm with probability epsilon, else the one with the highest posterior mean."""
+
+    epsilon: float = field(default=0.1, kw_only=False)
+    ties: str = "random"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", checks.within("epsilon", self.epsilon, 0.0, 1.0))
+        checks.one_of("ties", self.ties, _TIES)
+
+    def choose(self, evidence: Evidence) -> Choice:
+        """A uniform draw over the arms, or the arm with the highest posterior mean."""
+        arm, propensities = _largest(evidence.expected_rewards(), self.ties, evidence.words)
+        arms = propensities.size
+        arm = doors.explore(arm, arms, self.epsilon, evidence.words)
+        propensities = self.epsilon / arms + (1.0 - self.epsilon) * propensities
+        return _alone(arm, evidence.probability_optimal(None), propensities)

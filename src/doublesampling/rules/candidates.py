@@ -1,0 +1,143 @@
+"""Sampling two, first half: how many candidate arms to draw, from how much doubt is left.
+
+The probability of a false alarm is that of an arm turning out better than the leader. The smaller it is, the more
+candidates are drawn, and the closer their mode comes to the leader: N = log(1 / p_FA) (the paper's eq. policy_n_samples).
+Everything is in logarithms: p_FA reaches 1e-200 with a thousand samples.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doublesampling.rules.compiled import rule
+from doublesampling.rules.optimality import optimality_deviation
+from doublesampling.rules.special import log_difference, log_normal_tail
+
+FloatArray = NDArray[np.float64]
+
+TRUNCATED_GAUSSIAN = 0
+MARKOV = 1
+CHEBYSHEV = 2
+TRUNCATED_GAUSSIAN_IN_DOUBLE = 3  # as the authors ran it, with what rounding did to it
+
+_SQRT_HALF = math.sqrt(0.5)
+# the horizon-aware count: how much expected loss is worth a doubt, and how fast candidates grow below it
+_LOSS_WORTH_A_DOUBT = 300.0
+_CANDIDATES_PER_DECADE = 4.0
+
+
+@rule
+def leader(p: FloatArray) -> int:
+    """a_hat*, the arm most probably optimal (the first of equals: they are equal in everything that follows)."""
+    best = 0
+    for a in range(1, p.size):
+        if p[a] > p[best]:
+            best = a
+    return best
+
+
+@rule
+def log_false_alarm_gaussian(p: float, p_best: float, rest: float) -> float:
+    """log p_FA of one arm by a Gaussian truncated to [0, 1]: log of (Phi(b) - Phi(x)) / (Phi(b) - Phi(a)).
+
+    rest is 1 - p_best, summed from the other arms so that it is right even when p_best rounds to 1.
+    """
+    deviation = optimality_deviation(p)
+    if deviation <= 0.0:  # no sample ever favoured this arm: it raises no alarm
+        return -math.inf
+    x = (p_best - p) / deviation
+    upper = x + rest / deviation
+    outside = math.exp(log_normal_tail(upper)) + math.exp(log_normal_tail(p / deviation))
+    return log_difference(log_normal_tail(x), log_normal_tail(upper)) - math.log1p(-outside)
+
+
+@rule
+def log_false_alarm_markov(p: float, p_best: float) -> float:
+    """Markov's bound on the same probability: p_a / p*."""
+    return math.log(p / p_best) if p > 0.0 else -math.inf
+
+
+@rule
+def log_false_alarm_chebyshev(p: float, p_best: float) -> float:
+    """Chebyshev's bound, one side of it: sigma_a^2 / (2 (p* - p_a)^2), at most 1."""
+    deviation = optimality_deviation(p)
+    if deviation <= 0.0:
+        return -math.inf
+    gap = p_best - p
+    return min(2.0 * math.log(deviation / gap) - math.log(2.0), 0.0) if gap > 0.0 else 0.0
+
+
+@rule
+def _normal_cdf(x: float) -> float:
+    return 0.5 * math.erfc(-x * _SQRT_HALF)
+
+
+@rule
+def log_false_alarm_in_double(p: FloatArray) -> float:
+    """log p_FA as published: below about 1e-16 it rounds to 0 (-inf), and an arm with no variance makes it nan."""
+    best = leader(p)
+    total = 0.0
+    for a in range(p.size):
+        if a != best:
+            deviation = optimality_deviation(p[a])
+            below = _normal_cdf(-p[a] / deviation)
+            inside = _normal_cdf((1.0 - p[a]) / deviation) - below
+            total += 1.0 - (_normal_cdf((p[best] - p[a]) / deviation) - below) / inside
+    return math.log(total / (p.size - 1))
+
+
+@rule
+def log_false_alarm(kind: int, p: FloatArray) -> float:
+    """log p_FA, the average of every arm's p_FA but the leader's."""
+    if kind == TRUNCATED_GAUSSIAN_IN_DOUBLE:
+        return log_false_alarm_in_double(p)
+    best = leader(p)
+    rest = 0.0
+    for a in range(p.size):
+        if a != best:
+            rest += p[a]
+    largest = -math.inf
+    total = 0.0
+    for a in range(p.size):
+        if a == best:
+            continue
+        if kind == MARKOV:
+            value = log_false_alarm_markov(p[a], p[best])
+        elif kind == CHEBYSHEV:
+            value = log_false_alarm_chebyshev(p[a], p[best])
+        else:
+            value = log_false_alarm_gaussian(p[a], p[best], rest)
+        if value > largest:  # a running log-sum-exp, scaled by the largest term so far
+            total = 1.0 + total * math.exp(largest - value)
+            largest = value
+        elif value > -math.inf:
+            total += math.exp(value - largest)
+    return largest + math.log(total) - math.log(p.size - 1.0) if total > 0.0 else -math.inf
+
+
+@rule
+def _whole(count: float, cap: int) -> int:
+    """Between 1 and the cap; a count that is not a number is the cap, as published."""
+    # a part in 1e12 forgives the logarithm's rounding, so that p_FA = 0.001 gives 3 and not 2
+    return max(1, int(math.floor(count * (1.0 + 1e-12)))) if count < cap else cap
+
+
+@rule
+def number_of_candidates(log_alarm: float, log_base: float, scale: float, cap: int) -> int:
+    """N = floor(scale log(1 / p_FA)), at least 1 and at most the cap (the paper's N_{t+1})."""
+    return _whole(-scale * log_alarm / math.log(log_base), cap)
+
+
+@rule
+def number_of_candidates_until(remaining: float, p: FloatArray, cap: int) -> int:
+    """N when the horizon is known: doubt weighs as much as there are decisions left for it to spoil."""
+    best = leader(p)
+    doubt = 0.0
+    for a in range(p.size):
+        if a != best:
+            doubt += p[a]
+    if doubt <= 0.0:
+        return cap
+    decades = math.log10(_LOSS_WORTH_A_DOUBT / (max(remaining, 1.0) * doubt))
+    return _whole(1.0 + math.floor(_CANDIDATES_PER_DECADE * decades), cap)

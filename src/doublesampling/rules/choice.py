@@ -1,0 +1,45 @@
+"""Sampling two, second half: draw the candidates, play their mode."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doublesampling.rules.compiled import rule
+from doublesampling.rules.draws import CANDIDATES, EXPLORATION, TIES, Address, multinomial_draw, uniform
+
+FloatArray = NDArray[np.float64]
+
+
+@rule
+def draw_candidates(address: Address, number: int, p: FloatArray, votes: NDArray[np.int64]) -> None:
+    """Votes per arm of N candidates drawn from Cat(p_hat). With N = 1 this is Thompson sampling."""
+    multinomial_draw(address, CANDIDATES, number, p, votes)
+
+
+@rule
+def mode(values: NDArray[np.float64] | NDArray[np.int64], first_of_ties: bool, address: Address) -> int:
+    """The arm of the largest value; of several, the first or a fair draw."""
+    best = 0
+    ties = 1
+    for a in range(1, values.size):
+        if values[a] > values[best]:
+            best = a
+            ties = 1
+        elif values[a] == values[best]:
+            ties += 1
+    if first_of_ties or ties == 1:
+        return best
+    skip = int(uniform(address, TIES, np.uint64(0)) * ties)
+    for a in range(best, values.size):
+        if values[a] == values[best]:
+            if skip == 0:
+                return a
+            skip -= 1
+    return best
+
+
+@rule
+def explore(arm: int, arms: int, epsilon: float, address: Address) -> int:
+    """With probability epsilon any arm, else the one given."""
+    if uniform(address, EXPLORATION, np.uint64(0)) >= epsilon:
+        return arm
+    return int(uniform(address, EXPLORATION, np.uint64(1)) * arms)

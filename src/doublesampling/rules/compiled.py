@@ -1,0 +1,17 @@
+"""How a rule becomes machine code: once as a CPU function, and as a device function where CUDA calls it."""
+
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar, cast
+
+import numba
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def rule(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a scalar rule on first use; the original stays reachable as ``.py_func``.
+
+    Division follows IEEE (``error_model="numpy"``), as it does on a GPU: a rule never raises.
+    """
+    return cast(Callable[P, R], numba.njit(error_model="numpy", nogil=True)(function))

@@ -1,0 +1,145 @@
+"""The doors through which Python calls the rules: compiled once per machine, kept on disk by Numba.
+
+Numba's cache looks only at the file of the function it keeps, so a door would outlive an edit of a rule behind it.
+Every door therefore carries a digest of this folder's sources in its name: another source, another door.
+"""
+
+import hashlib
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import ParamSpec, TypeVar, cast
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from doublesampling.rules import belief, candidates, choice, draws, optimality, propensity, rivals
+from doublesampling.rules.compiled import rule
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+WordArray = NDArray[np.uint64]
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def sources_digest() -> str:
+    """A digest of the source of every rule."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+_DIGEST = sources_digest()
+
+
+def door(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile for calls from Python and keep the machine code on disk under a name that knows its sources."""
+    function.__qualname__ = f"{function.__qualname__}_{_DIGEST}"
+    return cast(Callable[P, R], numba.njit(error_model="numpy", nogil=True, cache=True)(function))
+
+
+@rule
+def _address(words: WordArray) -> draws.Address:
+    return words[0], words[1], words[2], words[3]
+
+
+@door
+def exact_optimality(family: int, parameters: FloatArray) -> FloatArray:
+    """p, float array (arm), by quadrature from marginals (arm, 3)."""
+    count = parameters.shape[0]
+    p = np.empty(count)
+    arms = np.empty((count, optimality.SURVEY_COLUMNS))
+    panel = np.empty((count + 1, optimality.PANEL_ROWS, optimality.PANEL_NODES))
+    optimality.probability_optimal(family, parameters, p, arms, panel)
+    return p
+
+
+@door
+def estimated_optimality(p: FloatArray, samples: int, words: WordArray) -> FloatArray:
+    """p_hat, float array (arm), as M posterior samples would give it."""
+    estimate = np.empty(p.size)
+    for a in range(p.size):
+        estimate[a] = p[a]
+    optimality.sampled_optimality(_address(words), samples, estimate, np.empty(p.size, dtype=np.int64))
+    return estimate
+
+
+@door
+def count_candidates(p: FloatArray, kind: int, log_base: float, scale: float, cap: int, remaining: float) -> int:
+    """N, from the doubt in p_hat; from the decisions that remain, too, where they are known (not nan)."""
+    if math.isnan(remaining):
+        return candidates.number_of_candidates(candidates.log_false_alarm(kind, p), log_base, scale, cap)
+    return candidates.number_of_candidates_until(remaining, p, cap)
+
+
+@door
+def choose_candidate(
+    p: FloatArray, number: int, first_of_ties: bool, words: WordArray
+) -> tuple[int, IntArray, FloatArray]:
+    """The arm played, the votes that elected it, and the propensity of every arm."""
+    address = _address(words)
+    votes = np.empty(p.size, dtype=np.int64)
+    choice.draw_candidates(address, number, p, votes)
+    return choice.mode(votes, first_of_ties, address), votes, propensity.mode_propensities(number, p, first_of_ties)
+
+
+@door
+def choose_largest(values: FloatArray, first_of_ties: bool, words: WordArray) -> int:
+    """The arm of the largest value."""
+    return choice.mode(values, first_of_ties, _address(words))
+
+
+@door
+def upper_quantiles(family: int, parameters: FloatArray, log_tail: float) -> FloatArray:
+    """Each arm's quantile, float array (arm), in the family's own coordinate."""
+    out = np.empty(parameters.shape[0])
+    for a in range(out.size):
+        first, second, third = parameters[a, 0], parameters[a, 1], parameters[a, 2]
+        out[a] = belief.marginal_upper_quantile(family, first, second, third, log_tail)
+    return out
+
+
+@door
+def posterior_draws(family: int, parameters: FloatArray, samples: int, words: WordArray) -> FloatArray:
+    """Posterior draws of the expected rewards, float array (sample, arm)."""
+    out = np.empty((samples, parameters.shape[0]))
+    rivals.fill_draws(family, parameters, _address(words), out)
+    for m in range(samples):
+        for a in range(out.shape[1]):
+            out[m, a] = belief.reward_of_coordinate(family, out[m, a])
+    return out
+
+
+@door
+def uniform_at(words: WordArray, purpose: np.uint64, index: np.uint64) -> float:
+    """One uniform, found at its address."""
+    return draws.uniform(_address(words), purpose, index)
+
+
+@door
+def nig_observe(
+    mean: FloatArray, root: FloatArray, alpha: float, beta: float, context: FloatArray, reward: float
+) -> tuple[float, float]:
+    """One observation of one arm, in place for mean and root; returns the new alpha and beta."""
+    return belief.nig_update(mean, root, alpha, beta, context, reward, np.empty(mean.size))
+
+
+@door
+def nig_marginals(
+    mean: FloatArray, root: FloatArray, alpha: FloatArray, beta: FloatArray, noise: FloatArray, context: FloatArray
+) -> FloatArray:
+    """The marginals of every arm at a context, float array (arm, 3)."""
+    out = np.empty((mean.shape[0], 3))
+    for a in range(mean.shape[0]):
+        location, scale, freedom = belief.nig_marginal(mean[a], root[a], alpha[a], beta[a], noise[a], context)
+        out[a, 0], out[a, 1], out[a, 2] = location, scale, freedom
+    return out
+
+
+@door
+def explore(arm: int, arms: int, epsilon: float, words: WordArray) -> int:
+    """Epsilon-greedy's second thought."""
+    return choice.explore(arm, arms, epsilon, _address(words))

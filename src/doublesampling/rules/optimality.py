@@ -1,0 +1,227 @@
+"""Sampling one: the probability that each arm is the best.
+
+Exactly, p_a = integral of f_a(x) prod_{b != a} F_b(x) dx (the paper's marginalization of the indicator I_a), by
+Gauss-Legendre panels walked from the highest reward downwards. Tail integrals gathered on the way give every F_b,
+so no incomplete beta function is needed. The walk ends where some arm is certain to be better.
+
+From M posterior samples, the counts of "arm a was best" are Multinomial(M, p): one multinomial draw has exactly the
+law of the paper's M x A posterior draws.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doublesampling.rules.belief import BETA, marginal_centre, marginal_log_fall, marginal_log_peak
+from doublesampling.rules.compiled import rule
+from doublesampling.rules.draws import OPTIMALITY, Address, multinomial_draw
+from doublesampling.rules.special import log_beta_fall
+
+FloatArray = NDArray[np.float64]
+
+_FALL = 28.0  # a tail below e^-28, about 1e-12, is left out
+_NODES = 16
+_PANEL = 1.5  # width of a panel in standard deviations of the narrowest law that it crosses
+
+# columns of the surveyed arms
+_CENTRE, _LOWER, _UPPER, _STEP_DOWN, _STEP_UP, _LOG_PEAK, _TAIL = range(7)
+SURVEY_COLUMNS = 7
+PANEL_ROWS = 3  # density, F, and the running product of F over the arms before
+PANEL_NODES = _NODES
+
+
+def _gauss_legendre(count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Nodes and weights on [-1, 1], and the matrix that integrates from each node up to 1."""
+    nodes, weights = np.polynomial.legendre.leggauss(count)
+    # polynomial through the nodes, in Legendre coefficients; integral of P_k from x to 1 is (P_{k-1} - P_{k+1})/(2k+1)
+    order = np.arange(count)
+    coefficients = (2 * order[:, None] + 1) / 2 * np.polynomial.legendre.legvander(nodes, count - 1).T * weights
+    values = np.polynomial.legendre.legvander(nodes, count)
+    upward = np.empty((count, count))
+    upward[:, 0] = 1.0 - nodes
+    for k in range(1, count):
+        upward[:, k] = (values[:, k - 1] - values[:, k + 1]) / (2 * k + 1)
+    return nodes, weights, np.ascontiguousarray(upward @ coefficients)
+
+
+_NODE, _WEIGHT, _UPWARD = _gauss_legendre(_NODES)
+
+
+@rule
+def _edge(family: int, first: float, second: float, third: float, side: float) -> float:
+    """How far from its peak a marginal's mass reaches on one side (+1 up, -1 down), but for e^-28 of it."""
+    if family != BETA:
+        if math.isinf(third):
+            return second * math.sqrt(2.0 * _FALL)
+        return second * math.sqrt(third * math.expm1(2.0 * _FALL / third))
+    # Newton's method on a concave log density: one overshoot at most, then from the outside inwards
+    total = first + second
+    u = side * math.sqrt(2.0 * _FALL * total / (first * second))
+    for _ in range(100):
+        z = math.log(first / second) + u
+        x = 1.0 / (1.0 + math.exp(-z)) if z > -700.0 else 0.0
+        slope = first - total * x if x < 0.5 else total / (1.0 + math.exp(z)) - second
+        step = (log_beta_fall(first, second, u) + _FALL) / slope
+        u -= step
+        if abs(step) < 0.01 * abs(u):
+            break
+    return abs(u)
+
+
+@rule
+def _survey(family: int, parameters: FloatArray, arms: FloatArray) -> float:
+    """Fill one row per arm (centre, edges, steps, peak); returns the reward below which some arm is surely better."""
+    floor = -math.inf
+    deviations = math.sqrt(2.0 * _FALL)
+    for a in range(parameters.shape[0]):
+        first, second, third = parameters[a, 0], parameters[a, 1], parameters[a, 2]
+        centre = marginal_centre(family, first, second)
+        below, above = _edge(family, first, second, third, -1.0), _edge(family, first, second, third, 1.0)
+        arms[a, _CENTRE] = centre
+        arms[a, _LOWER] = centre - below
+        arms[a, _UPPER] = centre + above
+        arms[a, _STEP_DOWN] = _PANEL * below / deviations
+        arms[a, _STEP_UP] = _PANEL * above / deviations
+        arms[a, _LOG_PEAK] = marginal_log_peak(family, first, second, third)
+        arms[a, _TAIL] = 0.0
+        floor = max(floor, centre - below)
+    return floor
+
+
+@rule
+def _step(family: int, parameters: FloatArray, arms: FloatArray, a: int, x: float) -> float:
+    """The panel width that resolves one arm's density just below x."""
+    distance = x - arms[a, _CENTRE]
+    if family == BETA:
+        return arms[a, _STEP_UP] if distance > 0.0 else arms[a, _STEP_DOWN]
+    r = distance / parameters[a, 1]
+    return _PANEL * parameters[a, 1] * math.sqrt(1.0 + r * r / parameters[a, 2])
+
+
+@rule
+def _panel_bottom(family: int, parameters: FloatArray, arms: FloatArray, top: float, floor: float) -> float:
+    """Where the panel that hangs from top ends, so that every density inside it is resolved."""
+    bottom = floor
+    for a in range(parameters.shape[0]):
+        if arms[a, _UPPER] >= top:
+            bottom = max(bottom, top - _step(family, parameters, arms, a, top))
+    for a in range(parameters.shape[0]):  # an arm that begins further down and is too narrow for this panel
+        upper = arms[a, _UPPER]
+        if bottom < upper < top and _step(family, parameters, arms, a, upper) < top - bottom:
+            bottom = max(bottom, upper)
+    return bottom
+
+
+@rule
+def _panel_densities(
+    family: int, parameters: FloatArray, arms: FloatArray, top: float, half: float, panel: FloatArray
+) -> None:
+    """Density and F of every arm at the nodes of a panel, and each arm's tail carried down to its bottom."""
+    count = parameters.shape[0]
+    # log odds: log x and log(1 - x) relative to the panel's top, shared by all arms (panel's last row is scratch)
+    scratch = panel[count]
+    if family == BETA:
+        hit = 1.0 / (1.0 + math.exp(-top)) if top > -700.0 else 0.0
+        for j in range(_NODES):
+            u = half * (_NODE[j] - 1.0)
+            scratch[0, j] = u
+            scratch[1, j] = (
+                -math.log1p((1.0 - hit) * math.expm1(-u)) if top > 0.0 else u - math.log1p(hit * math.expm1(u))
+            )
+    for a in range(count):
+        density, below = panel[a, 0], panel[a, 1]
+        first, second, third = parameters[a, 0], parameters[a, 1], parameters[a, 2]
+        if arms[a, _UPPER] <= top - 2.0 * half:
+            for j in range(_NODES):
+                density[j] = 0.0
+                below[j] = 1.0
+            continue
+        if family == BETA:
+            base = arms[a, _LOG_PEAK] + marginal_log_fall(family, first, second, third, top - arms[a, _CENTRE])
+            total = first + second
+            for j in range(_NODES):
+                density[j] = half * math.exp(base + total * scratch[1, j] - second * scratch[0, j])
+        else:
+            for j in range(_NODES):
+                distance = top + half * (_NODE[j] - 1.0) - arms[a, _CENTRE]
+                density[j] = half * math.exp(
+                    arms[a, _LOG_PEAK] + marginal_log_fall(family, first, second, third, distance)
+                )
+        tail = arms[a, _TAIL]
+        for j in range(_NODES):
+            above = tail
+            for k in range(_NODES):
+                above += _UPWARD[j, k] * density[k]
+            below[j] = max(1.0 - above, 0.0)
+        for j in range(_NODES):
+            tail += _WEIGHT[j] * density[j]
+        arms[a, _TAIL] = tail
+
+
+@rule
+def _panel_masses(count: int, panel: FloatArray, masses: FloatArray) -> None:
+    """Add each arm's share of a panel: f_a times the product of every other F, by running products from both ends."""
+    running = panel[count, 0]
+    for j in range(_NODES):
+        running[j] = 1.0
+    for a in range(count):
+        for j in range(_NODES):
+            panel[a, 2, j] = running[j]
+            running[j] *= panel[a, 1, j]
+    for j in range(_NODES):
+        running[j] = _WEIGHT[j]
+    for a in range(count - 1, -1, -1):
+        mass = 0.0
+        for j in range(_NODES):
+            mass += panel[a, 0, j] * panel[a, 2, j] * running[j]
+            running[j] *= panel[a, 1, j]
+        masses[a] += mass
+
+
+@rule
+def probability_optimal(
+    family: int, parameters: FloatArray, masses: FloatArray, arms: FloatArray, panel: FloatArray
+) -> None:
+    """Fill masses with p_a, the probability that arm a has the highest expected reward, by quadrature.
+
+    parameters : float array (arm, 3), the marginals. Work space: arms (arm, 7), panel (arm + 1, 3, 16).
+    """
+    count = parameters.shape[0]
+    floor = _survey(family, parameters, arms)
+    top = -math.inf
+    for a in range(count):
+        masses[a] = 0.0
+        top = max(top, arms[a, _UPPER])
+    while top > floor:
+        bottom = _panel_bottom(family, parameters, arms, top, floor)
+        if not bottom < top:  # narrower than the spacing of floating-point numbers
+            break
+        _panel_densities(family, parameters, arms, top, 0.5 * (top - bottom), panel)
+        _panel_masses(count, panel, masses)
+        top = bottom
+    total = 0.0
+    surest = 0
+    for a in range(count):
+        total += masses[a]
+        if arms[a, _LOWER] > arms[surest, _LOWER]:
+            surest = a
+    if total < 1.0 - 1e-9:  # an arm narrower than the spacing of numbers was never entered: it is best below
+        masses[surest] += 1.0 - total
+        total = 1.0
+    for a in range(count):
+        masses[a] /= total
+
+
+@rule
+def sampled_optimality(address: Address, samples: int, p: FloatArray, counts: NDArray[np.int64]) -> None:
+    """Replace the exact p by the paper's estimate p_hat = counts / M, counts ~ Multinomial(M, p)."""
+    multinomial_draw(address, OPTIMALITY, samples, p, counts)
+    for a in range(p.size):
+        p[a] = counts[a] / samples
+
+
+@rule
+def optimality_deviation(p: float) -> float:
+    """Second-order statistic: sigma_hat of the indicator I_a, whose variance is p (1 - p)."""
+    return math.sqrt(p * (1.0 - p))

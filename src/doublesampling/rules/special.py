@@ -1,0 +1,210 @@
+"""Special functions that the rules need and Numba does not have: normal, beta and Student t, in log space."""
+
+import math
+
+from doublesampling.rules.compiled import rule
+
+_HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
+_SQRT_HALF = math.sqrt(0.5)
+_FAR = 25.0  # beyond this many deviations erfc nears underflow and eight terms of the asymptotic series are exact
+_NEVER = -math.inf
+
+
+@rule
+def log_difference(log_big: float, log_small: float) -> float:
+    """log(e^big - e^small), for big >= small."""
+    gap = log_small - log_big
+    if gap >= 0.0 or math.isinf(log_big):
+        return _NEVER
+    # two forms of log(1 - e^gap), each exact where the other cancels
+    return log_big + (math.log(-math.expm1(gap)) if gap > -0.6931471805599453 else math.log1p(-math.exp(gap)))
+
+
+@rule
+def log_normal_tail(x: float) -> float:
+    """log P(Z > x) of a standard normal, for any x."""
+    if x <= 0.0:
+        return math.log1p(-0.5 * math.erfc(-x * _SQRT_HALF))
+    if x <= _FAR:
+        return math.log(0.5 * math.erfc(x * _SQRT_HALF))
+    if math.isinf(x):
+        return _NEVER
+    term = total = 1.0
+    inverse = 1.0 / (x * x)
+    for k in range(1, 9):
+        term *= -(2 * k - 1) * inverse
+        total += term
+    return -0.5 * x * x - math.log(x) - _HALF_LOG_TWO_PI + math.log(total)
+
+
+@rule
+def normal_quantile(p: float) -> float:
+    """The standard normal quantile, right to about 1e-16 relative (Wichura's algorithm AS 241)."""
+    q = p - 0.5
+    if abs(q) <= 0.425:
+        r = 0.180625 - q * q
+        top = 2509.0809287301226727 * r + 33430.575583588128105
+        top = ((top * r + 67265.770927008700853) * r + 45921.953931549871457) * r + 13731.693765509461125
+        top = ((top * r + 1971.5909503065514427) * r + 133.14166789178437745) * r + 3.387132872796366608
+        low = 5226.495278852545925 * r + 28729.085735721942674
+        low = ((low * r + 39307.89580009271061) * r + 21213.794301586595867) * r + 5394.1960214247511077
+        low = ((low * r + 687.1870074920579083) * r + 42.313330701600911252) * r + 1.0
+        return q * top / low
+    tail = p if q < 0.0 else 1.0 - p
+    if tail <= 0.0:
+        return -math.inf if q < 0.0 else math.inf
+    r = math.sqrt(-math.log(tail))
+    if r <= 5.0:
+        r -= 1.6
+        top = 7.7454501427834140764e-4 * r + 0.0227238449892691845833
+        top = ((top * r + 0.24178072517745061177) * r + 1.27045825245236838258) * r + 3.64784832476320460504
+        top = ((top * r + 5.7694972214606914055) * r + 4.6303378461565452959) * r + 1.42343711074968357734
+        low = 1.05075007164441684324e-9 * r + 5.475938084995344946e-4
+        low = ((low * r + 0.0151986665636164571966) * r + 0.14810397642748007459) * r + 0.68976733498510000455
+        low = ((low * r + 1.6763848301838038494) * r + 2.05319162663775882187) * r + 1.0
+    else:
+        r -= 5.0
+        top = 2.01033439929228813265e-7 * r + 2.71155556874348757815e-5
+        top = ((top * r + 0.0012426609473880784386) * r + 0.026532189526576123093) * r + 0.29656057182850489123
+        top = ((top * r + 1.7848265399172913358) * r + 5.4637849111641143699) * r + 6.6579046435011037772
+        low = 2.04426310338993978564e-15 * r + 1.4215117583164458887e-7
+        low = ((low * r + 1.8463183175100546818e-5) * r + 7.868691311456132591e-4) * r + 0.0148753612908506148525
+        low = ((low * r + 0.13692988092273580531) * r + 0.59983220655588793769) * r + 1.0
+    return -top / low if q < 0.0 else top / low
+
+
+@rule
+def stirling_error(x: float) -> float:
+    """log Gamma(x) less Stirling's formula (x - 1/2) log x - x + log sqrt(2 pi): small, smooth, never cancelling."""
+    if x < 10.0:
+        return math.lgamma(x) - (x - 0.5) * math.log(x) + x - _HALF_LOG_TWO_PI
+    y = 1.0 / (x * x)
+    series = 1.0 / 156.0 * y - 691.0 / 360360.0
+    series = ((series * y + 1.0 / 1188.0) * y - 1.0 / 1680.0) * y + 1.0 / 1260.0
+    return ((series * y - 1.0 / 360.0) * y + 1.0 / 12.0) / x
+
+
+@rule
+def deviance(x: float, mean: float) -> float:
+    """x log(x / mean) + mean - x, without the cancellation when x is near the mean (Loader, 2000)."""
+    if x <= 0.0:
+        return mean
+    gap = (x - mean) / (x + mean)
+    if abs(gap) > 0.1:
+        return x * math.log(x / mean) + mean - x
+    total = gap * (x - mean)
+    term = 2.0 * x * gap
+    for k in range(1, 12):
+        term *= gap * gap
+        total += term / (2 * k + 1)
+    return total
+
+
+@rule
+def log_binomial_pmf(k: int, n: int, p: float) -> float:
+    """log P(K = k), K ~ Binomial(n, p) with 0 < p < 1, by Loader's saddle-point form: exact for large n."""
+    if k == 0:
+        return n * math.log1p(-p)
+    if k == n:
+        return n * math.log(p)
+    miss = n - k
+    # Gamma(x + 1) = x Gamma(x) turns the factorials into the same Stirling error as everywhere else
+    error = stirling_error(float(n)) - stirling_error(float(k)) - stirling_error(float(miss))
+    distance = deviance(float(k), n * p) + deviance(float(miss), n * (1.0 - p))
+    return error - distance + 0.5 * math.log(n / (k * float(miss))) - _HALF_LOG_TWO_PI
+
+
+@rule
+def log_beta_peak(alpha: float, beta: float) -> float:
+    """Log of the largest density of the log odds of a Beta(alpha, beta) variable, at log(alpha / beta)."""
+    error = stirling_error(alpha + beta) - stirling_error(alpha) - stirling_error(beta)
+    return error + 0.5 * (math.log(alpha) - math.log1p(alpha / beta)) - _HALF_LOG_TWO_PI
+
+
+@rule
+def log_beta_fall(alpha: float, beta: float, u: float) -> float:
+    """How far the log density of the log odds has fallen at a distance u from its peak (never above 0)."""
+    total = alpha + beta
+    if u < math.log(beta / alpha):  # x < 1/2: count from the side where the logarithm stays small
+        return -total * math.log1p(alpha / total * math.expm1(u)) + alpha * u
+    return -total * math.log1p(beta / total * math.expm1(-u)) - beta * u
+
+
+@rule
+def _beta_fraction(alpha: float, beta: float, x: float) -> float:
+    """The continued fraction of the incomplete beta function, by Lentz's method; quick for x below the mean."""
+    tiny = 1e-300
+    c = 1.0
+    d = 1.0 / (1.0 - (alpha + beta) * x / (alpha + 1.0))
+    total = d
+    for m in range(1, 20000):
+        even = m * (beta - m) * x / ((alpha + 2 * m - 1.0) * (alpha + 2 * m))
+        odd = -(alpha + m) * (alpha + beta + m) * x / ((alpha + 2 * m) * (alpha + 2 * m + 1.0))
+        d = 1.0 + even * d
+        d = 1.0 / (d if abs(d) > tiny else tiny)
+        c = 1.0 + even / c
+        c = c if abs(c) > tiny else tiny
+        total *= d * c
+        d = 1.0 + odd * d
+        d = 1.0 / (d if abs(d) > tiny else tiny)
+        c = 1.0 + odd / c
+        c = c if abs(c) > tiny else tiny
+        total *= d * c
+        if abs(d * c - 1.0) < 1e-16:
+            break
+    return total
+
+
+@rule
+def log_beta_tails(alpha: float, beta: float, z: float) -> tuple[float, float]:
+    """(log P(X < x), log P(X > x)) of X ~ Beta(alpha, beta) at log odds z of x, both right in their own tail."""
+    density = log_beta_peak(alpha, beta) + log_beta_fall(alpha, beta, z - math.log(alpha / beta))
+    x = 1.0 / (1.0 + math.exp(-z)) if z > -700.0 else 0.0
+    miss = 1.0 / (1.0 + math.exp(z)) if z < 700.0 else 0.0
+    if x * (alpha + beta + 2.0) < alpha + 1.0:
+        lower = min(density - math.log(alpha) + math.log(_beta_fraction(alpha, beta, x)), 0.0)
+        return lower, log_difference(0.0, lower)
+    upper = min(density - math.log(beta) + math.log(_beta_fraction(beta, alpha, miss)), 0.0)
+    return log_difference(0.0, upper), upper
+
+
+@rule
+def beta_upper_quantile(alpha: float, beta: float, log_tail: float) -> float:
+    """The log odds z with log P(X > x) = log_tail, X ~ Beta(alpha, beta).
+
+    The log odds of a beta variable have a log-concave density, so their log tail is concave: Newton's steps on it
+    overshoot at most once and then approach from one side.
+    """
+    if log_tail >= 0.0:
+        return -math.inf
+    if math.isinf(log_tail):
+        return math.inf
+    peak, centre = log_beta_peak(alpha, beta), math.log(alpha / beta)
+    z = centre
+    for _ in range(200):
+        _, upper = log_beta_tails(alpha, beta, z)
+        log_hazard = peak + log_beta_fall(alpha, beta, z - centre) - upper
+        step = (upper - log_tail) * math.exp(-log_hazard)
+        z += step
+        if abs(step) <= 4e-16 * max(abs(z), 1e-3) or abs(upper - log_tail) < 1e-15:
+            break
+    return z
+
+
+@rule
+def student_upper_quantile(freedom: float, log_tail: float) -> float:
+    """The t with log P(T > t) = log_tail for a Student t variable; infinite freedom gives the normal."""
+    log_half = -0.6931471805599453
+    if log_tail > log_half:
+        return -student_upper_quantile_above(freedom, log_difference(0.0, log_tail))
+    return student_upper_quantile_above(freedom, log_tail)
+
+
+@rule
+def student_upper_quantile_above(freedom: float, log_tail: float) -> float:
+    """The same for tails of at most one half: T^2 / (freedom + T^2) is a beta variable."""
+    if math.isinf(freedom):
+        return -normal_quantile(math.exp(log_tail))
+    log_two = 0.6931471805599453
+    z = beta_upper_quantile(0.5, 0.5 * freedom, min(log_tail + log_two, 0.0))
+    return math.sqrt(freedom) * math.exp(0.5 * z)
