@@ -1,5 +1,6 @@
 """Bandits: simulated worlds that pay rewards. Frozen settings, checked at birth."""
 
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from doublesampling.checks import settings
 from doublesampling.errors import SettingError
 from doublesampling.rules import doors
 from doublesampling.rules.draws import REWARD
-from dataclasses import field
 
 FloatArray = NDArray[np.float64]
 
@@ -29,7 +29,8 @@ class BernoulliBandit:
     def __post_init__(self) -> None:
         given = checks.array("probabilities", self.probabilities, error=SettingError)
         if given.ndim != 1 or given.size < 2:
-            raise SettingError(f"probabilities must list one number per arm, two arms at least, got {checks.shown(self.probabilities)}.")
+            came = checks.shown(self.probabilities)
+            raise SettingError(f"probabilities must list one number per arm, two arms at least, got {came}.")
         found = tuple(checks.within(f"probabilities[{i}]", float(p), 0.0, 1.0) for i, p in enumerate(given))
         object.__setattr__(self, "probabilities", found)
 

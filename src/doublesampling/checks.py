@@ -3,8 +3,8 @@
 import difflib
 import math
 import numbers
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, fields
 from functools import wraps
 from typing import Any, TypeVar, dataclass_transform
 
@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from doublesampling.errors import ArmError, ContextError, DoubleSamplingError, SettingError
 
 FloatArray = NDArray[np.float64]
+PerArm = float | Sequence[float]
+"""One number for all arms, or one per arm."""
 T = TypeVar("T")
 ErrorType = type[DoubleSamplingError]
 
@@ -26,17 +28,17 @@ def shown(value: object) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-@dataclass_transform(frozen_default=True, kw_only_default=True)
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 def settings(cls: type[T]) -> type[T]:
-    """A frozen dataclass with named settings; a misspelt name is an error of this package with the nearest right one."""
+    """A frozen dataclass with named settings; a misspelt name is an error of ours that offers the nearest right one."""
     made = dataclass(frozen=True, kw_only=True, repr=False)(cls)
-    names = [field.name for field in fields(made) if field.init]  # type: ignore[arg-type]
-    unnamed = [field.name for field in fields(made) if field.init and not field.kw_only]  # type: ignore[arg-type]
+    names = [f.name for f in fields(made) if f.init]  # type: ignore[arg-type]
+    unnamed = [f.name for f in fields(made) if f.init and not f.kw_only]  # type: ignore[arg-type]
     needed = [n for n in names if not hasattr(cls, n)]
     build: Callable[..., None] = made.__init__
 
     @wraps(build)
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+    def checked_init(self: Any, *args: Any, **kwargs: Any) -> None:
         if len(args) > len(unnamed):
             raise SettingError(
                 f"{cls.__name__} takes its settings by name, got {shown(args[len(unnamed)])} without one. "
@@ -52,12 +54,12 @@ def settings(cls: type[T]) -> type[T]:
                 raise SettingError(f"{cls.__name__} needs {name}. Write {cls.__name__}({name}=...).")
         build(self, *args, **kwargs)
 
-    def __repr__(self: Any) -> str:
+    def short_repr(self: Any) -> str:
         """Only what differs from the defaults: what a reader would have to type."""
         given = [(f.name, getattr(self, f.name), f.default) for f in fields(self)]
         return f"{cls.__name__}({', '.join(f'{name}={value!r}' for name, value, usual in given if value != usual)})"
 
-    made.__init__, made.__repr__ = __init__, __repr__  # type: ignore[method-assign]
+    made.__init__, made.__repr__ = checked_init, short_repr  # type: ignore[method-assign]
     return made
 
 
@@ -74,9 +76,10 @@ def integer(
         value = value.item()
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
         raise _complain(error, name, wanted, value, hint)
-    if value < least or (most is not None and value > most):
+    plain = int(value)
+    if plain < least or (most is not None and plain > most):
         raise _complain(error, name, wanted, value, hint)
-    return int(value)
+    return plain
 
 
 def real(name: str, value: object, *, wanted: str = "a finite number", hint: str = "", error: ErrorType) -> float:
@@ -140,7 +143,7 @@ def array(name: str, value: object, *, error: ErrorType, hint: str = "") -> Floa
 
 def per_arm(name: str, value: object, arms: int, *, least: float, most: float) -> float | tuple[float, ...]:
     """One number for all arms, or one per arm, each from least to most."""
-    if isinstance(value, (str, bytes)) or not isinstance(value, (Iterable, np.ndarray)) or np.ndim(np.asarray(value, dtype=object)) == 0:  # type: ignore[arg-type]  # fmt: skip
+    if not isinstance(value, (tuple, list, np.ndarray)) or np.shape(value) == ():
         return within(name, value, least, most)
     given = array(name, value, error=SettingError)
     if given.shape != (arms,):

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import field
-from typing import ClassVar, NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,7 +113,11 @@ class DoubleSampling:
         fix = object.__setattr__
         fix(self, "samples", _check_samples(self.samples, "exact"))
         hint = "The paper uses 1000; 1 is Thompson sampling."
-        fix(self, "max_candidates", checks.integer("max_candidates", self.max_candidates, least=1, most=10**6, hint=hint))
+        fix(
+            self,
+            "max_candidates",
+            checks.integer("max_candidates", self.max_candidates, least=1, most=10**6, hint=hint),
+        )
         checks.one_of("ties", self.ties, _TIES)
         checks.one_of("false_alarm", self.false_alarm, ("truncated-gaussian", "markov", "chebyshev"))
         checks.one_of("arithmetic", self.arithmetic, ("log", "double"))

@@ -10,7 +10,7 @@ from doublesampling import checks
 from doublesampling.beliefs.common import check_rewards, check_state
 from doublesampling.beliefs.marginals import Marginals
 from doublesampling.beliefs.states import BetaState, state_from_json
-from doublesampling.checks import settings
+from doublesampling.checks import PerArm, settings
 from doublesampling.errors import RewardError
 from doublesampling.rules import belief as rules
 
@@ -31,8 +31,8 @@ class BetaBernoulli:
     """
 
     arms: int
-    alpha: float | tuple[float, ...] = 1.0
-    beta: float | tuple[float, ...] = 1.0
+    alpha: PerArm = 1.0
+    beta: PerArm = 1.0
     fractional: bool = False
     family: ClassVar[int] = rules.BETA
 

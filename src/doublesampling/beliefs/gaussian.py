@@ -10,7 +10,7 @@ from doublesampling import checks
 from doublesampling.beliefs.common import check_rewards, check_state
 from doublesampling.beliefs.marginals import Marginals
 from doublesampling.beliefs.states import NormalInverseGammaState, state_from_json
-from doublesampling.checks import settings
+from doublesampling.checks import PerArm, settings
 from doublesampling.errors import ContextError, RewardError, SettingError
 from doublesampling.rules import belief as rules
 from doublesampling.rules import doors
@@ -26,9 +26,9 @@ class _NormalInverseGamma:
 
     family: ClassVar[int] = rules.STUDENT
     arms: int
-    alpha: float | tuple[float, ...]
-    beta: float | tuple[float, ...]
-    noise: float | tuple[float, ...] | None
+    alpha: PerArm
+    beta: PerArm
+    noise: PerArm | None
 
     def _check_common(self) -> None:
         fix = object.__setattr__
@@ -137,9 +137,10 @@ def _least_squares(
     for start in range(0, len(rewards), 65536):  # a bounded piece of the history at a time
         rows = slice(start, start + 65536)
         left = rewards[rows] - contexts[rows] @ mean
-        table = np.linalg.qr(np.vstack([table, np.column_stack([contexts[rows] @ root, left])]), mode="r")
+        stacked = np.vstack([table, np.column_stack([contexts[rows] @ root, left])])
+        table = np.asarray(np.linalg.qr(stacked, mode="r"))
     triangle, projected = table[:size, :size], table[:size, size]
-    new_root = np.linalg.solve(triangle.T, root.T).T
+    new_root: FloatArray = np.asarray(np.linalg.solve(triangle.T, root.T).T, dtype=np.float64)
     return mean + new_root @ projected, new_root, float(table[size, size] ** 2)
 
 
@@ -161,9 +162,9 @@ class LinearGaussian(_NormalInverseGamma):
     dimension: int
     mean: Any = 1.0
     covariance: Any = 1.0
-    alpha: float | tuple[float, ...] = 1.0
-    beta: float | tuple[float, ...] = 1.0
-    noise: float | tuple[float, ...] | None = None
+    alpha: PerArm = 1.0
+    beta: PerArm = 1.0
+    noise: PerArm | None = None
 
     def __post_init__(self) -> None:
         fix = object.__setattr__
@@ -185,7 +186,7 @@ class LinearGaussian(_NormalInverseGamma):
         if not np.allclose(matrices, matrices.swapaxes(1, 2), rtol=1e-12, atol=0.0):
             raise SettingError("covariance must be symmetric.")
         try:
-            return np.linalg.cholesky(matrices)
+            return np.asarray(np.linalg.cholesky(matrices), dtype=np.float64)
         except np.linalg.LinAlgError:
             raise SettingError(
                 f"covariance must be positive definite, got {checks.shown(self.covariance)}. "
@@ -221,11 +222,11 @@ class Gaussian(_NormalInverseGamma):
     """
 
     arms: int
-    mean: float | tuple[float, ...] = 1.0
-    variance: float | tuple[float, ...] = 1.0
-    alpha: float | tuple[float, ...] = 1.0
-    beta: float | tuple[float, ...] = 1.0
-    noise: float | tuple[float, ...] | None = None
+    mean: PerArm = 1.0
+    variance: PerArm = 1.0
+    alpha: PerArm = 1.0
+    beta: PerArm = 1.0
+    noise: PerArm | None = None
 
     def __post_init__(self) -> None:
         self._check_common()

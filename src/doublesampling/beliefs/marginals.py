@@ -40,7 +40,7 @@ class Marginals:
     def mean(self) -> FloatArray:
         """The expected reward of each arm, float array (arm)."""
         first, second, _ = self.parameters.T
-        return first / (first + second) if self.family == BETA else first.copy()
+        return np.asarray(first / (first + second) if self.family == BETA else first.copy())
 
     @property
     def sd(self) -> FloatArray:

@@ -82,7 +82,7 @@ def state_from_json(text: str | bytes, kind: type[S], shapes: dict[str, tuple[in
         raise StateError(f"This JSON does not hold a {kind.__name__}. Pass what state.to_json() returned.")
     if set(content) != set(shapes):
         raise StateError(f"A {kind.__name__} holds {', '.join(shapes)}; got {', '.join(content) or 'nothing'}.")
-    arrays = {}
+    arrays: dict[str, Any] = {}
     for name, shape in shapes.items():
         try:
             found = np.array(content[name], dtype=np.int64 if name == "counts" else np.float64)

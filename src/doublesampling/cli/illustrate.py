@@ -56,7 +56,9 @@ def frame(bandit: BernoulliBandit, steps: list[Step], total: int) -> Group:
         Text(),
         table,
         Text(),
-        Text.assemble(("N  ", "dim"), (line, "cyan"), f"  {now.candidates} candidate{'s' * (now.candidates > 1)}: {mood}"),
+        Text.assemble(
+            ("N  ", "dim"), (line, "cyan"), f"  {now.candidates} candidate{'s' * (now.candidates > 1)}: {mood}"
+        ),
     )
 
 
@@ -68,7 +70,9 @@ def _check_save(save: str | None) -> Path | None:
     if path.suffix.lower() not in _SUFFIXES:
         raise OutputError(f"--save draws {', '.join(_SUFFIXES)} files, got {save!r}. Name it {path.stem}.png.")
     if path.is_dir() or not path.parent.is_dir():
-        raise OutputError(f"--save cannot write {save!r}: the folder {str(path.parent)!r} does not exist or is not one.")
+        raise OutputError(
+            f"--save cannot write {save!r}: the folder {str(path.parent)!r} does not exist or is not one."
+        )
     return path
 
 

@@ -27,6 +27,7 @@ BETA = 0
 STUDENT = 1
 
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
+_LEAST_SCALE = 1e-100  # a context of zeros leaves no doubt: a law this narrow keeps every formula finite
 
 
 @rule
@@ -80,8 +81,8 @@ def nig_marginal(
             projected += root[i, j] * context[i]
         spread += projected * projected
     if math.isnan(noise):
-        return location, math.sqrt(beta / alpha * spread), 2.0 * alpha
-    return location, noise * math.sqrt(spread), math.inf
+        return location, max(math.sqrt(beta / alpha * spread), _LEAST_SCALE), 2.0 * alpha
+    return location, max(noise * math.sqrt(spread), _LEAST_SCALE), math.inf
 
 
 @rule

@@ -1,7 +1,7 @@
 """Sampling two, first half: how many candidate arms to draw, from how much doubt is left.
 
 The probability of a false alarm is that of an arm turning out better than the leader. The smaller it is, the more
-candidates are drawn, and the closer their mode comes to the leader: N = log(1 / p_FA) (the paper's eq. policy_n_samples).
+candidates are drawn, and the closer their mode comes to the leader: N = log(1 / p_FA) (eq. policy_n_samples).
 Everything is in logarithms: p_FA reaches 1e-200 with a thousand samples.
 """
 
@@ -39,7 +39,7 @@ def leader(p: FloatArray) -> int:
 
 @rule
 def log_false_alarm_gaussian(p: float, p_best: float, rest: float) -> float:
-    """log p_FA of one arm by a Gaussian truncated to [0, 1]: log of (Phi(b) - Phi(x)) / (Phi(b) - Phi(a)).
+    """Log p_FA of one arm by a Gaussian truncated to [0, 1]: log of (Phi(b) - Phi(x)) / (Phi(b) - Phi(a)).
 
     rest is 1 - p_best, summed from the other arms so that it is right even when p_best rounds to 1.
     """
@@ -75,7 +75,7 @@ def _normal_cdf(x: float) -> float:
 
 @rule
 def log_false_alarm_in_double(p: FloatArray) -> float:
-    """log p_FA as published: below about 1e-16 it rounds to 0 (-inf), and an arm with no variance makes it nan."""
+    """Log p_FA as published: below about 1e-16 it rounds to 0 (-inf), and an arm with no variance makes it nan."""
     best = leader(p)
     total = 0.0
     for a in range(p.size):
@@ -89,7 +89,7 @@ def log_false_alarm_in_double(p: FloatArray) -> float:
 
 @rule
 def log_false_alarm(kind: int, p: FloatArray) -> float:
-    """log p_FA, the average of every arm's p_FA but the leader's."""
+    """Log p_FA, the average of every arm's p_FA but the leader's."""
     if kind == TRUNCATED_GAUSSIAN_IN_DOUBLE:
         return log_false_alarm_in_double(p)
     best = leader(p)
@@ -120,7 +120,7 @@ def log_false_alarm(kind: int, p: FloatArray) -> float:
 def _whole(count: float, cap: int) -> int:
     """Between 1 and the cap; a count that is not a number is the cap, as published."""
     # a part in 1e12 forgives the logarithm's rounding, so that p_FA = 0.001 gives 3 and not 2
-    return max(1, int(math.floor(count * (1.0 + 1e-12)))) if count < cap else cap
+    return max(1, math.floor(count * (1.0 + 1e-12))) if count < cap else cap
 
 
 @rule

@@ -90,13 +90,22 @@ def _survey(family: int, parameters: FloatArray, arms: FloatArray) -> float:
 
 
 @rule
+def _clear_of(distance: float, near: float) -> float:
+    """The widest panel below a point that keeps clear of a singularity near the real line, a signed distance below."""
+    return max(near, 0.8 * distance if distance > 0.0 else -2.0 * distance)
+
+
+@rule
 def _step(family: int, parameters: FloatArray, arms: FloatArray, a: int, x: float) -> float:
     """The panel width that resolves one arm's density just below x."""
     distance = x - arms[a, _CENTRE]
-    if family == BETA:
-        return arms[a, _STEP_UP] if distance > 0.0 else arms[a, _STEP_DOWN]
-    r = distance / parameters[a, 1]
-    return _PANEL * parameters[a, 1] * math.sqrt(1.0 + r * r / parameters[a, 2])
+    if family == BETA:  # log odds bend at 0, within pi: only laws wider than that need to know
+        step = arms[a, _STEP_UP] if distance > 0.0 else arms[a, _STEP_DOWN]
+        return min(step, _clear_of(x, 5.0))
+    scale, freedom = parameters[a, 1], parameters[a, 2]
+    r = distance / scale
+    near = min(_PANEL, 1.8 * math.sqrt(freedom))
+    return scale * min(_PANEL * math.sqrt(1.0 + r * r / freedom), _clear_of(r, near))
 
 
 @rule
@@ -114,21 +123,31 @@ def _panel_bottom(family: int, parameters: FloatArray, arms: FloatArray, top: fl
 
 
 @rule
+def _log_probability_step(z: float, u: float) -> float:
+    """Log x at log odds z + u, less log x at z; exact for small steps and safe for steps of any size, u <= 0."""
+    if z <= 0.0:
+        hit = math.exp(z) / (1.0 + math.exp(z))
+        return u - math.log1p(hit * math.expm1(u))
+    if u > -30.0:
+        miss = math.exp(-z) / (1.0 + math.exp(-z))
+        return -math.log1p(miss * math.expm1(-u))
+    end = z + u
+    low = -math.log1p(math.exp(-end)) if end > 0.0 else end - math.log1p(math.exp(end))
+    return low + math.log1p(math.exp(-z))
+
+
+@rule
 def _panel_densities(
     family: int, parameters: FloatArray, arms: FloatArray, top: float, half: float, panel: FloatArray
 ) -> None:
     """Density and F of every arm at the nodes of a panel, and each arm's tail carried down to its bottom."""
     count = parameters.shape[0]
-    # log odds: log x and log(1 - x) relative to the panel's top, shared by all arms (panel's last row is scratch)
-    scratch = panel[count]
+    scratch = panel[count]  # the last row: a node's distance from the top, and by how much log x is lower there
     if family == BETA:
-        hit = 1.0 / (1.0 + math.exp(-top)) if top > -700.0 else 0.0
         for j in range(_NODES):
             u = half * (_NODE[j] - 1.0)
             scratch[0, j] = u
-            scratch[1, j] = (
-                -math.log1p((1.0 - hit) * math.expm1(-u)) if top > 0.0 else u - math.log1p(hit * math.expm1(u))
-            )
+            scratch[1, j] = _log_probability_step(top, u)
     for a in range(count):
         density, below = panel[a, 0], panel[a, 1]
         first, second, third = parameters[a, 0], parameters[a, 1], parameters[a, 2]
@@ -180,6 +199,26 @@ def _panel_masses(count: int, panel: FloatArray, masses: FloatArray) -> None:
 
 
 @rule
+def _complete(floor: float, masses: FloatArray, arms: FloatArray) -> None:
+    """Scale the probabilities to 1, and give what is missing to the arms that are surely best below the floor.
+
+    Much is missing only where an arm is narrower than the spacing of floating-point numbers: no panel entered it.
+    """
+    total = 0.0
+    surest = 0
+    for a in range(masses.size):
+        total += masses[a]
+        surest += arms[a, _LOWER] == floor
+    if total < 1.0 - 1e-9:
+        for a in range(masses.size):
+            if arms[a, _LOWER] == floor:
+                masses[a] += (1.0 - total) / surest
+        total = 1.0
+    for a in range(masses.size):
+        masses[a] /= total
+
+
+@rule
 def probability_optimal(
     family: int, parameters: FloatArray, masses: FloatArray, arms: FloatArray, panel: FloatArray
 ) -> None:
@@ -200,17 +239,7 @@ def probability_optimal(
         _panel_densities(family, parameters, arms, top, 0.5 * (top - bottom), panel)
         _panel_masses(count, panel, masses)
         top = bottom
-    total = 0.0
-    surest = 0
-    for a in range(count):
-        total += masses[a]
-        if arms[a, _LOWER] > arms[surest, _LOWER]:
-            surest = a
-    if total < 1.0 - 1e-9:  # an arm narrower than the spacing of numbers was never entered: it is best below
-        masses[surest] += 1.0 - total
-        total = 1.0
-    for a in range(count):
-        masses[a] /= total
+    _complete(floor, masses, arms)
 
 
 @rule

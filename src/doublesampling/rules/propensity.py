@@ -60,7 +60,9 @@ def _propensity_of_two(number: int, p: float, first_of_ties: bool) -> float:
 
 
 @rule
-def _reach(number: int, log_mass: float, k: int, p: FloatArray, term: FloatArray, below: FloatArray) -> tuple[bool, int]:
+def _reach(
+    number: int, log_mass: float, k: int, p: FloatArray, term: FloatArray, below: FloatArray
+) -> tuple[bool, int]:
     """Poisson terms of order k; whether any arm can be the mode with k votes, and how many arms may tie there."""
     ties = 0
     everything = 1.0
@@ -78,10 +80,10 @@ def _reach(number: int, log_mass: float, k: int, p: FloatArray, term: FloatArray
 @rule
 def _mostly_below(below: FloatArray) -> bool:
     """Whether every arm's votes mostly lie below the order reached."""
+    least = 1.0
     for a in range(below.size):
-        if below[a] <= 0.5:
-            return False
-    return True
+        least = min(least, below[a])
+    return least > 0.5
 
 
 @rule

@@ -22,7 +22,7 @@ def log_difference(log_big: float, log_small: float) -> float:
 
 @rule
 def log_normal_tail(x: float) -> float:
-    """log P(Z > x) of a standard normal, for any x."""
+    """Log P(Z > x) of a standard normal, for any x."""
     if x <= 0.0:
         return math.log1p(-0.5 * math.erfc(-x * _SQRT_HALF))
     if x <= _FAR:
@@ -75,7 +75,7 @@ def normal_quantile(p: float) -> float:
 
 @rule
 def stirling_error(x: float) -> float:
-    """log Gamma(x) less Stirling's formula (x - 1/2) log x - x + log sqrt(2 pi): small, smooth, never cancelling."""
+    """Log Gamma(x) less Stirling's formula (x - 1/2) log x - x + log sqrt(2 pi): small, smooth, never cancelling."""
     if x < 10.0:
         return math.lgamma(x) - (x - 0.5) * math.log(x) + x - _HALF_LOG_TWO_PI
     y = 1.0 / (x * x)
@@ -86,7 +86,7 @@ def stirling_error(x: float) -> float:
 
 @rule
 def deviance(x: float, mean: float) -> float:
-    """x log(x / mean) + mean - x, without the cancellation when x is near the mean (Loader, 2000)."""
+    """X log(x / mean) + mean - x, without the cancellation when x is near the mean (Loader, 2000)."""
     if x <= 0.0:
         return mean
     gap = (x - mean) / (x + mean)
@@ -102,7 +102,7 @@ def deviance(x: float, mean: float) -> float:
 
 @rule
 def log_binomial_pmf(k: int, n: int, p: float) -> float:
-    """log P(K = k), K ~ Binomial(n, p) with 0 < p < 1, by Loader's saddle-point form: exact for large n."""
+    """Log P(K = k), K ~ Binomial(n, p) with 0 < p < 1, by Loader's saddle-point form: exact for large n."""
     if k == 0:
         return n * math.log1p(-p)
     if k == n:
@@ -122,12 +122,20 @@ def log_beta_peak(alpha: float, beta: float) -> float:
 
 
 @rule
+def _log_mixture(share: float, rest: float, u: float) -> float:
+    """log(rest + share e^u), rest + share = 1: exact for small u, and where rest is all that is left."""
+    change = share * math.expm1(u)
+    return math.log1p(change) if change > -0.5 else math.log(rest + share * math.exp(u))
+
+
+@rule
 def log_beta_fall(alpha: float, beta: float, u: float) -> float:
     """How far the log density of the log odds has fallen at a distance u from its peak (never above 0)."""
     total = alpha + beta
-    if u < math.log(beta / alpha):  # x < 1/2: count from the side where the logarithm stays small
-        return -total * math.log1p(alpha / total * math.expm1(u)) + alpha * u
-    return -total * math.log1p(beta / total * math.expm1(-u)) - beta * u
+    hit, miss = alpha / total, beta / total
+    if u < math.log(beta / alpha):  # x < 1/2: count from the side where the exponential stays small
+        return -total * _log_mixture(hit, miss, u) + alpha * u
+    return -total * _log_mixture(miss, hit, -u) - beta * u
 
 
 @rule

@@ -1,0 +1,192 @@
+"""Beliefs: updates against the paper's formulas, marginals against SciPy, states to and from JSON."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import doublesampling as ds
+from doublesampling.errors import StateError
+from doublesampling.rules import doors
+from tests import oracle
+from tests.chance import assert_law
+
+RNG = np.random.default_rng
+
+
+def history(belief, count, seed=0):
+    """Arms, rewards and contexts that the belief can absorb."""
+    rng = RNG(seed)
+    arms = rng.integers(0, belief.arms, count)
+    if isinstance(belief, ds.BetaBernoulli):
+        return arms, rng.integers(0, 2, count).astype(float), None
+    contexts = rng.uniform(0, 1, (count, belief.dimension)) if isinstance(belief, ds.LinearGaussian) else None
+    return arms, rng.normal(1.0, 2.0, count), contexts
+
+
+BELIEFS = [
+    ds.BetaBernoulli(arms=3),
+    ds.BetaBernoulli(arms=2, alpha=(0.5, 30.0), beta=2.0),
+    ds.BetaBernoulli(arms=2, fractional=True),
+    ds.Gaussian(arms=2),
+    ds.Gaussian(arms=3, mean=(0.0, 1.0, -1.0), variance=4.0, noise=0.5),
+    ds.LinearGaussian(arms=2, dimension=2),
+    ds.LinearGaussian(arms=4, dimension=5, mean=0.0, covariance=10.0, alpha=2.0, beta=3.0),
+    ds.LinearGaussian(arms=2, dimension=2, covariance=[[2.0, 0.5], [0.5, 1.0]], noise=(0.2, 1.0)),
+]
+
+
+@pytest.mark.parametrize("belief", BELIEFS, ids=repr)
+class TestEveryBelief:
+    """The contract: a new belief is done when this suite passes on it."""
+
+    def test_batch_equals_sequential(self, belief):
+        arms, rewards, contexts = history(belief, 300)
+        state = belief.prior()
+        for i, (arm, reward) in enumerate(zip(arms, rewards, strict=True)):
+            state = belief.update(state, arm, reward, None if contexts is None else contexts[i])
+        batch = belief.update_batch(belief.prior(), arms, rewards, contexts)
+        assert np.array_equal(state.counts, batch.counts)
+        for name in ("alpha", "beta", "mean", "covariance"):
+            if hasattr(state, name):
+                np.testing.assert_allclose(getattr(batch, name), getattr(state, name), rtol=1e-10, atol=1e-10)
+
+    def test_an_empty_batch_changes_nothing(self, belief):
+        contexts = np.empty((0, belief.dimension)) if isinstance(belief, ds.LinearGaussian) else None
+        state = belief.update_batch(belief.prior(), [], [], contexts)
+        assert state.to_json() == belief.prior().to_json()
+
+    def test_updates_leave_the_old_state_alone(self, belief):
+        arms, rewards, contexts = history(belief, 5)
+        state = belief.prior()
+        before = state.to_json()
+        belief.update(state, arms[0], rewards[0], None if contexts is None else contexts[0])
+        belief.update_batch(state, arms, rewards, contexts)
+        assert state.to_json() == before
+        with pytest.raises(ValueError, match="read-only"):
+            state.alpha[0] = 7.0
+
+    def test_json_is_exact(self, belief):
+        state = belief.update_batch(belief.prior(), *history(belief, 50))
+        again = belief.state_from_json(state.to_json())
+        assert again == state
+        assert hash(again) == hash(state)
+        assert "NaN" not in state.to_json()
+        assert json.loads(state.to_json())["counts"] == state.counts.tolist()
+
+    def test_a_damaged_state_is_refused(self, belief):
+        good = json.loads(belief.prior().to_json())
+        for change in (
+            {"state": "Other"}, {"alpha": None}, {"alpha": [1.0]}, {"beta": [-1.0] * belief.arms},
+            {"counts": ["x"] * belief.arms}, {"more": 1}, {"alpha": [math.nan] * belief.arms},
+        ):  # fmt: skip
+            with pytest.raises(StateError):
+                belief.state_from_json(json.dumps(good | change))
+        for text in ("", "[]", "nonsense", b"\xff", "3"):
+            with pytest.raises(StateError):
+                belief.state_from_json(text)
+
+    def test_a_state_of_another_belief_is_refused(self, belief):
+        other = ds.BetaBernoulli(arms=belief.arms + 1)
+        with pytest.raises(StateError, match=r"another belief|Start from"):
+            ds.decide(ds.DoubleSampling(), belief, other.prior(), seed=1)
+
+    def test_marginals_are_consistent(self, belief):
+        arms, rewards, contexts = history(belief, 40)
+        laws = belief.marginals(
+            belief.update_batch(belief.prior(), arms, rewards, contexts), None if contexts is None else contexts[0]
+        )
+        assert laws.mean.shape == laws.sd.shape == (belief.arms,)
+        level = np.array([0.01, 0.4, 0.9])
+        points = laws.quantile(level)
+        assert points.shape == (3, belief.arms)
+        for arm in range(belief.arms):
+            np.testing.assert_allclose(laws.cdf(points[:, arm])[:, arm], level, rtol=1e-9)
+            low, high = laws.quantile(1e-6)[arm], laws.quantile(1 - 1e-6)[arm]
+            x = np.linspace(low, high, 20001)
+            assert np.trapezoid(laws.pdf(x)[:, arm], x) == pytest.approx(1.0, abs=1e-4)
+
+    def test_marginal_draws_follow_the_law(self, belief):
+        arms, rewards, contexts = history(belief, 40)
+        laws = belief.marginals(
+            belief.update_batch(belief.prior(), arms, rewards, contexts), None if contexts is None else contexts[0]
+        )
+        drawn = laws.draws(5000, seed=3)
+        assert drawn.shape == (5000, belief.arms)
+        for arm in range(belief.arms):
+            assert_law(drawn[:, arm], lambda x, arm=arm: laws.cdf(x)[:, arm])
+        assert not np.array_equal(drawn, laws.draws(5000, seed=4))
+        assert np.array_equal(drawn, laws.draws(5000, seed=3))
+
+
+def test_beta_updates_count_successes_and_failures():
+    belief = ds.BetaBernoulli(arms=2, alpha=2.0, beta=3.0)
+    state = belief.update_batch(belief.prior(), [0, 0, 1, 0], [1, 0, 1, 1])
+    assert state.alpha.tolist() == [4.0, 3.0]
+    assert state.beta.tolist() == [4.0, 3.0]
+    assert state.counts.tolist() == [3, 1]
+    assert state.observations == 4
+
+
+def test_fractional_rewards_count_as_shares():
+    belief = ds.BetaBernoulli(arms=2, fractional=True)
+    state = belief.update(belief.prior(), 0, 0.25)
+    assert (state.alpha[0], state.beta[0]) == (1.25, 1.75)
+
+
+def test_nig_batch_is_the_papers_formula():
+    belief = ds.LinearGaussian(arms=2, dimension=3, covariance=2.0, alpha=1.5, beta=0.5)
+    arms, rewards, contexts = history(belief, 60)
+    state = belief.update_batch(belief.prior(), arms, rewards, contexts)
+    for arm in range(2):
+        mine = arms == arm
+        u, v, alpha, beta = oracle.nig_batch(np.ones(3), 2 * np.eye(3), 1.5, 0.5, contexts[mine], rewards[mine])
+        np.testing.assert_allclose(state.mean[arm], u, rtol=1e-12)
+        np.testing.assert_allclose(state.covariance[arm], v, rtol=1e-12)
+        assert state.alpha[arm] == alpha
+        assert state.beta[arm] == pytest.approx(beta, rel=1e-12)
+
+
+def test_marginal_of_unknown_noise_is_student():
+    belief = ds.LinearGaussian(arms=2, dimension=2)
+    arms, rewards, contexts = history(belief, 20)
+    state = belief.update_batch(belief.prior(), arms, rewards, contexts)
+    x = np.array([0.3, -1.0])
+    laws = belief.marginals(state, x)
+    scale = np.sqrt(state.beta / state.alpha * np.einsum("i,aij,j->a", x, state.covariance, x))
+    np.testing.assert_allclose(laws.pdf(0.7), stats.t(2 * state.alpha, state.mean @ x, scale).pdf(0.7), rtol=1e-12)
+
+
+def test_marginal_of_known_noise_is_normal():
+    belief = ds.LinearGaussian(arms=2, dimension=2, noise=0.3)
+    x = np.array([0.3, -1.0])
+    laws = belief.marginals(belief.prior(), x)
+    np.testing.assert_allclose(laws.cdf(0.7), stats.norm(x.sum(), 0.3 * np.linalg.norm(x)).cdf([0.7, 0.7]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("spread", [1.0, 1e-4, 1e-8, 0.0], ids=["free", "close", "nearly collinear", "collinear"])
+def test_a_million_updates_stay_positive_definite_and_right(spread):
+    """The sequential form on 10^6 nearly collinear contexts, against the batch form of the same history."""
+    size, count = 4, 1_000_000
+    rng = RNG(5)
+    contexts = rng.uniform(0.5, 1.0, (count, 1)) * np.ones(size) + spread * rng.normal(size=(count, size))
+    rewards = contexts @ np.arange(size) + rng.normal(size=count)
+    belief = ds.LinearGaussian(arms=2, dimension=size)
+    prior = belief.prior()
+    mean, root = prior.mean[0].copy(), prior.root[0].copy()
+    alpha, beta = 1.0, 1.0
+    for x, y in zip(contexts, rewards, strict=True):
+        alpha, beta = doors.nig_observe(mean, root, alpha, beta, x, y)
+    covariance = root @ root.T
+    assert np.array_equal(covariance, covariance.T)
+    assert np.linalg.eigvalsh(covariance).min() > 0.0
+    batch = belief.update_batch(prior, np.zeros(count), rewards, contexts)
+    values, vectors = np.linalg.eigh(batch.covariance[0])
+    # in the coordinates where the posterior is the identity, so that its narrow directions count in full
+    whitened = vectors.T @ covariance @ vectors / np.sqrt(np.outer(values, values))
+    np.testing.assert_allclose(whitened, np.eye(size), atol=1e-6)
+    np.testing.assert_allclose(vectors.T @ (mean - batch.mean[0]) / np.sqrt(values), 0.0, atol=1e-5)
+    assert alpha == batch.alpha[0]
+    assert beta == pytest.approx(batch.beta[0], rel=1e-9)
