@@ -31,7 +31,7 @@ def draw_illustration(run: Illustration) -> Figure:
         left.plot(time, p, color=colour, linestyle=dash, linewidth=1.3, label=label)
         left.fill_between(time, np.clip(p - sd, 0, 1), np.clip(p + sd, 0, 1), color=colour, alpha=0.12, linewidth=0)
     left.set(xlabel="time step t", ylabel="probability of being optimal, p̂ ± σ̂", ylim=(0, 1), xlim=(1, max(steps, 2)))
-    left.legend(frameon=False, loc="center right")
+    left.legend(loc="center right", framealpha=0.85, edgecolor="none")
     right.step(time, run.candidates, where="mid", color=COLOURS[0], linewidth=1.0)
     right.set(xlabel="time step t", ylabel="candidates drawn, N", xlim=(1, max(steps, 2)))
     if run.candidates.max() > 50:

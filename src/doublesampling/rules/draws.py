@@ -169,11 +169,14 @@ def multinomial_draw(
     mass = 0.0
     for arm in range(p.size):
         mass += p[arm]
+    four = uniforms(address, purpose, np.uint64(0))
     for arm in range(p.size - 1):
+        if arm > 0 and arm % 4 == 0:
+            four = uniforms(address, purpose, np.uint64(arm // 4))
         share = p[arm] / mass if mass > 0.0 else 0.0
         counts[arm] = 0
         if left > 0 and share > 0.0:
-            counts[arm] = binomial_from_uniform(uniform(address, purpose, np.uint64(arm)), left, min(share, 1.0))
+            counts[arm] = binomial_from_uniform(four[arm % 4], left, min(share, 1.0))
         left -= counts[arm]
         mass -= p[arm]
     counts[p.size - 1] = left

@@ -1,0 +1,71 @@
+"""Break the rules one by one in a copy of the project; the tests must notice every break. Run by ``make mutants``."""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+RULES = "src/doublesampling/rules/"
+
+# file, what stands there, what a tired person might have written, the tests that must fail
+MUTANTS = [
+    ("draws.py", "_UNUSED_BITS = np.uint64(12)", "_UNUSED_BITS = np.uint64(11)", "test_draws.py"),
+    ("draws.py", "for _ in range(10):", "for _ in range(9):", "test_draws.py"),
+    ("draws.py", "d = boosted - 1.0 / 3.0", "d = boosted - 0.2", "test_draws.py"),
+    ("draws.py", "log_draw += math.log(u2) / shape", "log_draw += math.log(u1) / shape", "test_draws.py"),
+    ("draws.py", "half = 0.5 * freedom", "half = 0.45 * freedom", "test_draws.py"),
+    ("draws.py", "down *= low / (odds * (trials - low + 1))", "down *= low / (odds * (trials - low))", "test_draws.py"),
+    ("draws.py", "left -= counts[arm]", "left -= 0", "test_draws.py"),
+    ("special.py", "1.0 / 1260.0", "1.0 / 1250.0", "test_special.py"),
+    ("special.py", "top * r + 1971.5909503065514427", "top * r + 1971.5909603065514427", "test_special.py"),
+    ("special.py", "gap > -0.6931471805599453", "gap > -1e-9", "test_special.py"),
+    ("belief.py", "beta + 0.5 * gain * error * error", "beta + 0.5 * error * error", "test_beliefs.py"),
+    ("belief.py", "shrink = gain / (1.0 + math.sqrt(gain))", "shrink = gain", "test_beliefs.py"),
+    ("belief.py", "2.0 * alpha", "alpha", "test_beliefs.py"),
+    ("optimality.py", "_PANEL = 1.5", "_PANEL = 6.0", "test_optimality.py"),
+    ("optimality.py", "_FALL = 28.0", "_FALL = 12.0", "test_optimality.py"),
+    ("optimality.py", "bottom = max(bottom, upper)", "bottom = bottom", "test_optimality.py"),
+    ("optimality.py", "return math.sqrt(p * (1.0 - p))", "return p * (1.0 - p)", "test_optimality.py test_decide.py"),
+    ("candidates.py", "upper = x + rest / deviation", "upper = (1.0 - p) / deviation", "test_candidates.py"),
+    ("candidates.py", "- math.log(p.size - 1.0)", "- math.log(p.size)", "test_candidates.py"),
+    ("candidates.py", "- math.log1p(-outside)", "", "test_candidates.py"),
+    ("choice.py", "ties += 1", "ties = 2", "test_choice.py"),
+    ("choice.py", "uniform(address, TIES, np.uint64(0))", "uniform(address, CANDIDATES, np.uint64(0))", "test_choice.py"),
+    ("propensity.py", "tie = 1.0 if first_of_ties else 0.5", "tie = 0.5", "test_choice.py"),
+    ("propensity.py", "(ties + 1) // 2", "1", "test_choice.py"),
+    ("propensity.py", "4.5 * math.sqrt(number)", "1.0 * math.sqrt(number)", "test_choice.py"),
+]  # fmt: skip
+
+
+def noticed(file: str, right: str, wrong: str, tests: str) -> bool:
+    """Whether the tests fail on a copy with one break."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "project"
+        shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".venv", ".git", "__pycache__", "out", ".*_cache"))
+        path = copy / RULES / file
+        text = path.read_text()
+        if text.count(right) < 1:
+            sys.exit(f"{file} no longer holds {right!r}: bring tests/mutants.py up to date.")
+        path.write_text(text.replace(right, wrong))
+        command = [sys.executable, "-m", "pytest", "-x", "-q", *(f"tests/{name}" for name in tests.split())]
+        run = subprocess.run(
+            command, cwd=copy, env={"PYTHONPATH": str(copy / "src"), "PATH": "/usr/bin:/bin"}, capture_output=True
+        )
+        return run.returncode == 1
+
+
+def main() -> int:
+    """Try every mutant; the exit status is the number that lived."""
+    lived = 0
+    for file, right, wrong, tests in MUTANTS:
+        seen = noticed(file, right, wrong, tests)
+        lived += not seen
+        print(f"{'noticed' if seen else 'LIVED  '}  {file}: {right}  ->  {wrong or '(nothing)'}", flush=True)
+    print(f"{len(MUTANTS) - lived} of {len(MUTANTS)} breaks noticed")
+    return lived
+
+
+if __name__ == "__main__":
+    sys.exit(main())
