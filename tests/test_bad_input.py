@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import doublesampling as ds
-from doublesampling.errors import ArmError, ContextError, DoubleSamplingError, RewardError, SettingError
+from doublesampling.errors import ArmError, ContextError, DoubleSamplingError, DrawsError, RewardError, SettingError
 
 BERNOULLI = ds.BetaBernoulli(arms=2)
 LINEAR = ds.LinearGaussian(arms=2, dimension=2)
@@ -48,6 +48,24 @@ LINEAR = ds.LinearGaussian(arms=2, dimension=2)
         (lambda: ds.DoubleSampling(ties="rnadom"), SettingError, "Did you mean 'random'?"),
         (lambda: ds.DoubleSampling(false_alarm="gauss"), SettingError, "one of 'truncated-gaussian', 'markov'"),
         (lambda: ds.DoubleSampling(false_alarm="markov", arithmetic="double"), SettingError, "truncated Gaussian only"),
+        (lambda: ds.DoubleSampling(horizon=10, scale=2.0), SettingError, "With a horizon"),
+        (lambda: ds.DoubleSampling(horizon=10).number_of_candidates(np.array([0.5, 0.5]), None), SettingError, "time="),
+        (lambda: ds.DoubleSampling.as_published(tise="random"), SettingError, "Did you mean 'ties'"),
+        (lambda: ds.DoubleSampling(max_candidates=10**6), SettingError, "to 10,000"),
+        (lambda: ds.BayesUCB(samples=10**12), SettingError, "to 1,000,000"),
+        (lambda: ds.EpsilonGreedy(0.1, epsilon=0.2), SettingError, "epsilon twice"),
+        (lambda: ds.BetaBernoulli(arms=10**30), SettingError, "to 10,000"),
+        (lambda: ds.BetaBernoulli(arms=2, alpha=[[1], [1, 2]]), SettingError, "regular array"),
+        (lambda: ds.LinearGaussian(arms=2, dimension=10**6), SettingError, "to 10,000"),
+        (lambda: ds.LinearGaussian(arms=2, dimension=1, covariance=1e300), SettingError, "within 1e50"),
+        (lambda: BERNOULLI.marginals(BERNOULLI.prior()).draws(10**12), SettingError, "samples must be"),
+        (lambda: ds.BernoulliBandit([0.1, 0.2]).reward(0, seed=1, time=1, realization=-1), SettingError, "realization"),
+        (lambda: ds.GaussianBandit([0.1]), SettingError, "two arms at least"),
+        (lambda: ds.GaussianBandit([0.1, 0.2], noise=-1.0), SettingError, "noise must be"),
+        (lambda: ds.LinearGaussianBandit(weights=[0.1, 0.2]), SettingError, r"\(arm, dimension\)"),
+        (lambda: ds.LinearGaussianBandit(weights=np.eye(2), context="unifrom"), SettingError, "Did you mean 'uniform'"),
+        (lambda: ds.LinearGaussianBandit(weights=np.eye(2), context=[1.0]), SettingError, "have shape"),
+        (lambda: ds.decide_from_draws(ds.Greedy(), [[1e308, 1.7e308]]), DrawsError, "within 1e100"),
         (lambda: ds.DoubleSampling(horizon=0), SettingError, "horizon must be"),
         (lambda: ds.DoubleSampling(log_base=1.0), SettingError, "log_base must be"),
         (lambda: ds.DoubleSampling(scale=0.0), SettingError, "scale must be"),

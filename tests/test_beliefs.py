@@ -190,3 +190,44 @@ def test_a_million_updates_stay_positive_definite_and_right(spread):
     np.testing.assert_allclose(vectors.T @ (mean - batch.mean[0]) / np.sqrt(values), 0.0, atol=1e-5)
     assert alpha == batch.alpha[0]
     assert beta == pytest.approx(batch.beta[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("covariance", [1.0, 1e6, 1e12, 1e20, 1e40])
+def test_sequential_stays_right_under_diffuse_priors(covariance):
+    rng = RNG(2)
+    contexts, rewards = rng.normal(size=(50, 2)), rng.normal(size=50)
+    belief = ds.LinearGaussian(arms=2, dimension=2, covariance=covariance)
+    state = belief.prior()
+    for x, y in zip(contexts, rewards, strict=True):
+        state = belief.update(state, 0, y, x)
+    u, v, _, beta = oracle.nig_batch(np.ones(2), covariance * np.eye(2), 1.0, 1.0, contexts, rewards)
+    np.testing.assert_allclose(state.mean[0], u, rtol=1e-10)
+    np.testing.assert_allclose(state.covariance[0], v, rtol=1e-10)
+    assert state.beta[0] == pytest.approx(beta, rel=1e-10)
+
+
+def test_a_covariance_that_is_symmetric_but_for_rounding_is_accepted():
+    rng = RNG(0)
+    for _ in range(20):
+        data = rng.normal(size=(300, 12))
+        ds.LinearGaussian(arms=2, dimension=12, covariance=np.linalg.inv(data.T @ data))
+
+
+def test_states_are_checked_by_value():
+    belief = ds.Gaussian(arms=2)
+    good = json.loads(belief.prior().to_json())
+    for change in ({"alpha": [1e-3, 1.0]}, {"root": [[[1e300]], [[1.0]]]}, {"counts": [2**62, 1]}, {"counts": [1.9, 0]},
+                   {"alpha": ["1", "2"]}, {"alpha": [True, True]}):  # fmt: skip
+        with pytest.raises(StateError):
+            belief.state_from_json(json.dumps(good | change))
+    from doublesampling.beliefs import BetaState
+
+    for alpha in (np.array([np.nan, 1.0]), np.array([-1.0, 1.0]), [1.0, 1.0]):
+        with pytest.raises(StateError):
+            BetaState(np.zeros(2, dtype=np.int64), alpha, np.ones(2))  # type: ignore[arg-type]
+
+
+def test_deviation_of_a_student_law_is_infinite_up_to_two_degrees_of_freedom():
+    assert np.isinf(ds.Gaussian(arms=2, alpha=0.3).marginals(ds.Gaussian(arms=2, alpha=0.3).prior()).sd).all()
+    belief = ds.Gaussian(arms=2, alpha=3.0)
+    np.testing.assert_allclose(belief.marginals(belief.prior()).sd, stats.t(6.0, 1.0, np.sqrt(1 / 3)).std())

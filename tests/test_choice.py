@@ -84,3 +84,9 @@ def test_ties_are_shared_fairly_or_go_to_the_first():
 def test_exploration_follows_epsilon():
     arms = [choice.explore(2, 4, 0.2, (U(1), U(0), U(0), U(t))) for t in range(5000)]
     assert_counts(np.bincount(arms, minlength=4), [0.05, 0.05, 0.85, 0.05])
+
+
+@pytest.mark.parametrize("arms", [60, 95, 150])
+def test_propensities_of_very_many_arms(arms):
+    np.testing.assert_allclose(mode_propensities(972, np.full(arms, 1 / arms), True).sum(), 1.0, atol=1e-9)
+    np.testing.assert_allclose(mode_propensities(972, np.full(arms, 1 / arms), False), 1 / arms, atol=1e-9)

@@ -161,6 +161,23 @@ def test_equal_draws_share_a_sample():
     assert decision.probability_optimal.tolist() == [0.25, 0.5, 0.25]
 
 
+def test_draws_without_a_time_bring_their_own_luck():
+    rng = np.random.default_rng(0)
+    tables = [np.where(rng.random((50, 1)) < 0.7, [[1.0, 0.0]], [[0.0, 1.0]]) for _ in range(800)]
+    decisions = [ds.decide_from_draws(ds.ThompsonSampling(), draws, seed=1) for draws in tables]
+    assert_counts(np.bincount([d.arm for d in decisions], minlength=2), [0.7, 0.3])
+    assert decisions[3] == ds.decide_from_draws(ds.ThompsonSampling(), tables[3], seed=1)
+
+
+def test_sampled_quantiles_of_given_draws_have_known_propensities():
+    assert ds.decide_from_draws(ds.BayesUCB(samples=9), [[0.1, 0.2]], time=5).propensities.tolist() == [0.0, 1.0]
+
+
+def test_oracle_decides_only_in_simulations():
+    with pytest.raises(SettingError, match="only simulate knows"):
+        ds.decide(ds.Oracle(), BELIEF, STATE)
+
+
 @pytest.mark.parametrize("policy", [ds.BayesUCB(), ds.DoubleSampling(horizon=10)], ids=repr)
 def test_draws_without_a_time_are_refused_where_the_policy_needs_it(policy):
     with pytest.raises(SettingError, match="Pass time="):

@@ -157,3 +157,45 @@ def test_the_estimate_has_the_law_of_m_posterior_draws():
 def test_second_order_statistic_is_that_of_the_indicator():
     indicator = np.array([1, 0, 0, 1, 0])
     assert optimality_deviation(indicator.mean()) == pytest.approx(indicator.std())
+
+
+@pytest.mark.parametrize("prior", [0.01, 0.1, 0.5])
+def test_long_tails_that_end_in_a_cliff(prior):
+    """An arm that has hardly ever failed: its log odds fall slowly above the peak and at once below it."""
+    rng = np.random.default_rng(int(prior * 100))
+    for _ in range(20):
+        seen = np.round(10 ** rng.uniform(0, 5, 2))
+        lost = rng.integers(0, 2, 2) * prior * rng.uniform(0, 1, 2)
+        marginals = np.column_stack([prior + seen, prior + lost, np.zeros(2)])
+        x = np.concatenate([-np.geomspace(60 / prior, 1e-9, 4001), np.geomspace(1e-9, 60 / prior, 4001)[1:]])
+        exact = _two_betas_by_fine_panels(marginals, np.log(marginals[:, 0] / marginals[:, 1]).mean() + x)
+        np.testing.assert_allclose(doors.exact_optimality(BETA, marginals)[0], exact, atol=1e-8, rtol=0)
+        mirrored = marginals[:, [1, 0, 2]]
+        np.testing.assert_allclose(doors.exact_optimality(BETA, mirrored)[0], 1 - exact, atol=1e-8, rtol=0)
+
+
+def _two_betas_by_fine_panels(marginals, edges):
+    """P(first > second) over the log odds, with thousands of panels and SciPy's incomplete beta."""
+    from scipy import special
+
+    node, weight = np.polynomial.legendre.leggauss(12)
+    z = (0.5 * (edges[1:] + edges[:-1])[:, None] + 0.5 * np.diff(edges)[:, None] * node).ravel()
+    w = (0.5 * np.diff(edges)[:, None] * weight).ravel()
+    (a, b, _), (c, d, _) = marginals
+    log_density = -a * np.logaddexp(0, -z) - b * np.logaddexp(0, z) - special.betaln(a, b)
+    below = np.where(z < 0, special.betainc(c, d, special.expit(z)), special.betaincc(d, c, special.expit(-z)))
+    far = z > 300  # where 1 - x nears underflow, the tail is its leading term
+    below[far] = -np.expm1(-d * z[far] - np.log(d) - special.betaln(c, d))
+    return np.sum(w * np.exp(log_density) * below)
+
+
+@pytest.mark.parametrize("location", [0.0, 1e6, 1e9, 1e12])
+def test_large_locations_do_not_round_small_scales_away(location):
+    from scipy import stats
+
+    for gap in (0.0, 1.0, 2.5):
+        marginals = np.array([[location + gap, 1.0, np.inf], [location, 2.0, np.inf]])
+        exact = stats.norm.cdf((marginals[0, 0] - marginals[1, 0]) / np.sqrt(5.0))
+        assert doors.exact_optimality(STUDENT, marginals)[0] == pytest.approx(exact, abs=1e-9)
+    tiny = np.array([[1e10, 1e-6, np.inf], [1e10, 1e-7, np.inf]])
+    np.testing.assert_allclose(doors.exact_optimality(STUDENT, tiny), 0.5, atol=1e-9)

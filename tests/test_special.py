@@ -106,7 +106,7 @@ def test_beta_tails_against_scipy(alpha, beta):
 @pytest.mark.parametrize(("alpha", "beta"), [pair for pair in BETAS if min(pair) > 1e-6 and max(pair) < 1e8])
 def test_beta_quantile_inverts_the_tail(alpha, beta):
     for tail in (0.9, 0.5, 0.1, 1e-3, 1e-9):
-        z = special.beta_upper_quantile(alpha, beta, math.log(tail))
+        z = special.beta_upper_quantile(alpha, beta, math.log(tail), math.nan)
         x = scipy_special.expit(z)
         if x > 1e-300:
             assert x == pytest.approx(scipy_special.betainccinv(alpha, beta, tail), rel=1e-10)
@@ -116,15 +116,15 @@ def test_beta_quantile_inverts_the_tail(alpha, beta):
 def test_student_quantile(freedom):
     law = stats.norm if math.isinf(freedom) else stats.t(freedom)
     for tail in (0.999, 0.9, 0.5, 0.1, 1e-3, 1e-9):
-        assert special.student_upper_quantile(freedom, math.log(tail)) == pytest.approx(
+        assert special.student_upper_quantile(freedom, math.log(tail), math.nan) == pytest.approx(
             law.isf(tail), rel=1e-9, abs=1e-12
         )
 
 
 def test_quantiles_at_the_ends():
-    assert special.beta_upper_quantile(2.0, 3.0, 0.0) == -math.inf
-    assert special.beta_upper_quantile(2.0, 3.0, -math.inf) == math.inf
-    assert special.student_upper_quantile(3.0, 0.0) == -math.inf
+    assert special.beta_upper_quantile(2.0, 3.0, 0.0, math.nan) == -math.inf
+    assert special.beta_upper_quantile(2.0, 3.0, -math.inf, math.nan) == math.inf
+    assert special.student_upper_quantile(3.0, 0.0, math.nan) == -math.inf
 
 
 @pytest.mark.parametrize("freedom", [0.1, 1.0, 7.0, 1e3, 1e8, math.inf])
@@ -136,3 +136,12 @@ def test_student_density(freedom):
         fall = belief.marginal_log_fall(belief.STUDENT, location, scale, freedom, x - location)
         assert peak + fall == pytest.approx(float(law.logpdf(x)), rel=1e-10, abs=1e-9)
     assert np.isfinite(peak)
+
+
+@pytest.mark.parametrize("start", [-30.0, -2.0, 0.0, 1.0, 40.0, 1e6])
+def test_quantiles_do_not_depend_on_where_the_search_starts(start):
+    for alpha, beta in ((1.0, 1.0), (0.5, 30.0), (400.0, 900.0)):
+        cold = special.beta_upper_quantile(alpha, beta, math.log(0.01), math.nan)
+        assert special.beta_upper_quantile(alpha, beta, math.log(0.01), start) == pytest.approx(cold, rel=1e-12)
+    cold = special.student_upper_quantile(7.0, math.log(0.01), math.nan)
+    assert special.student_upper_quantile(7.0, math.log(0.01), start) == pytest.approx(cold, rel=1e-12)

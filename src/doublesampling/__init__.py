@@ -4,11 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from doublesampling.bandits import BernoulliBandit
+    from doublesampling.bandits import BernoulliBandit, GaussianBandit, LinearGaussianBandit
     from doublesampling.beliefs import BetaBernoulli, Gaussian, LinearGaussian
     from doublesampling.decision import Decision, decide, decide_from_draws, probability_optimal
+    from doublesampling.engine.simulate import simulate
     from doublesampling.errors import DoubleSamplingError
-    from doublesampling.policies import BayesUCB, DoubleSampling, EpsilonGreedy, Greedy, ThompsonSampling
+    from doublesampling.policies import BayesUCB, DoubleSampling, EpsilonGreedy, Greedy, Oracle, ThompsonSampling
 
 __version__ = "0.1.0"
 
@@ -21,12 +22,16 @@ _ROOMS = {
     "DoubleSamplingError": "errors",
     "EpsilonGreedy": "policies",
     "Gaussian": "beliefs",
+    "GaussianBandit": "bandits",
     "Greedy": "policies",
     "LinearGaussian": "beliefs",
+    "LinearGaussianBandit": "bandits",
+    "Oracle": "policies",
     "ThompsonSampling": "policies",
     "decide": "decision",
     "decide_from_draws": "decision",
     "probability_optimal": "decision",
+    "simulate": "engine.simulate",
 }
 
 __all__ = [
@@ -38,13 +43,17 @@ __all__ = [
     "DoubleSamplingError",
     "EpsilonGreedy",
     "Gaussian",
+    "GaussianBandit",
     "Greedy",
     "LinearGaussian",
+    "LinearGaussianBandit",
+    "Oracle",
     "ThompsonSampling",
     "__version__",
     "decide",
     "decide_from_draws",
     "probability_optimal",
+    "simulate",
 ]
 
 

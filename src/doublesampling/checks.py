@@ -45,6 +45,8 @@ def settings(cls: type[T]) -> type[T]:
                 f"Write {cls.__name__}({names[0]}=...)."
             )
         for name in kwargs:
+            if name in unnamed[: len(args)]:
+                raise SettingError(f"{cls.__name__} was given {name} twice.")
             if name not in names:
                 near = difflib.get_close_matches(name, names, n=1)
                 hint = f"Did you mean {near[0]!r}?" if near else f"Its settings are {', '.join(names)}."
@@ -71,12 +73,16 @@ def integer(
     name: str, value: object, *, least: int, most: int | None = None, hint: str = "", error: ErrorType = SettingError
 ) -> int:
     """A whole number between least and most."""
-    wanted = f"a whole number of at least {least}" if most is None else f"a whole number from {least} to {most}"
+    wanted = f"a whole number of at least {least}"
+    if error is not SettingError and most is not None:
+        wanted = f"a whole number from {least} to {most}"
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
         raise _complain(error, name, wanted, value, hint)
     plain = int(value)
+    if most is not None and plain > most:
+        wanted = f"a whole number from {least} to {most:,}"
     if plain < least or (most is not None and plain > most):
         raise _complain(error, name, wanted, value, hint)
     return plain
@@ -141,9 +147,18 @@ def array(name: str, value: object, *, error: ErrorType, hint: str = "") -> Floa
     return plain
 
 
+def frozen(values: FloatArray) -> Any:
+    """Nested tuples instead of an array: settings compare, hash and print as plain values."""
+
+    def freeze(part: Any) -> Any:
+        return tuple(freeze(p) for p in part) if isinstance(part, list) else part
+
+    return freeze(values.tolist())
+
+
 def per_arm(name: str, value: object, arms: int, *, least: float, most: float) -> float | tuple[float, ...]:
     """One number for all arms, or one per arm, each from least to most."""
-    if not isinstance(value, (tuple, list, np.ndarray)) or np.shape(value) == ():
+    if not isinstance(value, (tuple, list, np.ndarray)) or (isinstance(value, np.ndarray) and value.ndim == 0):
         return within(name, value, least, most)
     given = array(name, value, error=SettingError)
     if given.shape != (arms,):
@@ -153,7 +168,7 @@ def per_arm(name: str, value: object, arms: int, *, least: float, most: float) -
 
 def arm_count(value: object) -> int:
     """At least two arms."""
-    return integer("arms", value, least=2, hint="A bandit needs two arms to choose between.")
+    return integer("arms", value, least=2, most=10_000, hint="A bandit needs two arms to choose between.")
 
 
 def arm_index(value: object, arms: int) -> int:

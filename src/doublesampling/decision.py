@@ -1,5 +1,6 @@
 """One decision, from a belief or from anybody's posterior draws."""
 
+import hashlib
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -87,6 +88,7 @@ class _FromBelief:
     laws: Marginals
     words: NDArray[np.uint64]
     time: int
+    given_draws: bool = False
 
     @cached_property
     def _exact(self) -> FloatArray:
@@ -112,6 +114,7 @@ class _FromDraws:
     draws: FloatArray
     words: NDArray[np.uint64]
     known_time: int | None
+    given_draws: bool = True
 
     @property
     def time(self) -> int:
@@ -198,7 +201,9 @@ def decide(
 def decide_from_draws(policy: Policy, draws: ArrayLike, *, seed: int = 0, time: int | None = None) -> Decision:
     """Decide from anybody's posterior draws of the expected rewards, an array (sample, arm).
 
-    The draws are the first sampling, so their number takes the place of the policy's ``samples``.
+    The draws are the first sampling, so their number takes the place of the policy's ``samples``. ``time`` is the
+    number of this decision, counted from 1. Without it the random address comes from the draws themselves: the same
+    draws and seed decide the same, new draws have new luck.
 
     >>> import doublesampling as ds
     >>> ds.decide_from_draws(ds.DoubleSampling(), [[0.1, 0.9], [0.2, 0.8], [0.3, 0.7]], seed=1).arm
@@ -208,6 +213,10 @@ def decide_from_draws(policy: Policy, draws: ArrayLike, *, seed: int = 0, time: 
     given = checks.array("draws", draws, error=DrawsError, hint="Draw again, or drop what did not converge.")
     if given.ndim != 2 or given.shape[0] < 1 or given.shape[1] < 2:
         raise DrawsError(f"draws must be an array (sample, arm) of at least two arms, got shape {given.shape}.")
+    if np.abs(given).max() > 1e100:
+        raise DrawsError("draws must lie within 1e100 of 0. Choose a larger unit.")
     known = None if time is None else checks.time(time)
-    address = Address(checks.seed(seed), 0, 0, known or 1)
-    return _decision(policy, _FromDraws(given, address_words(address.seed, address.time), known), address)
+    luck = 0 if known else int.from_bytes(hashlib.blake2b(given.tobytes(), digest_size=8).digest(), "little")
+    address = Address(checks.seed(seed), 0, luck, known or 1)
+    words = address_words(address.seed, address.time, realization=luck)
+    return _decision(policy, _FromDraws(given, words, known), address)

@@ -47,3 +47,23 @@ class OutputError(DoubleSamplingError, OSError):
     """A file that cannot be written."""
 
     code = "output"
+
+
+class StoreError(DoubleSamplingError, ValueError):
+    """A folder of finished pieces that cannot be used, or was made by other settings."""
+
+    code = "store"
+
+
+class MissingExtraError(DoubleSamplingError, ImportError):
+    """Something that is installed separately is not there."""
+
+    code = "extra"
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a simulation. ``partial`` is the dataset of what was finished."""
+
+    def __init__(self, message: str, partial: object) -> None:
+        super().__init__(message)
+        self.partial = partial

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import field
-from typing import NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,10 @@ class Evidence(Protocol):
     def time(self) -> int:
         """The number of the decision, counted from 1; an error where it is not known."""
 
+    @property
+    def given_draws(self) -> bool:
+        """Whether posterior draws were handed in, so that nothing more is sampled."""
+
     def probability_optimal(self, samples: int | None) -> FloatArray:
         """The probability of each arm being the best: exact, or as so many samples estimate it."""
 
@@ -63,9 +67,9 @@ class Policy(Protocol):
         """The arm to play."""
 
 
-def _check_samples(samples: int | None, meaning_of_none: str) -> int | None:
+def _check_samples(samples: int | None, meaning_of_none: str, most: int) -> int | None:
     hint = f"The paper uses 1000; None is {meaning_of_none}."
-    return None if samples is None else checks.integer("samples", samples, least=1, most=10**12, hint=hint)
+    return None if samples is None else checks.integer("samples", samples, least=1, most=most, hint=hint)
 
 
 def _largest(values: FloatArray, ties: str, words: WordArray) -> tuple[int, FloatArray]:
@@ -93,8 +97,8 @@ class DoubleSampling:
     ``samples`` is M; None takes the exact probabilities. ``max_candidates`` caps N = scale * log(1 / p_FA) to the base
     ``log_base``. ``false_alarm`` is how p_FA is found: "truncated-gaussian" (the paper), "markov" or "chebyshev" (the
     authors ran those two with ``log_base=math.e``). ``ties`` of the mode: "random", or to the "first" arm.
-    ``arithmetic="double"`` rounds p_FA as the authors' code did. With a ``horizon``, N also weighs how many decisions
-    are left.
+    ``arithmetic="double"`` rounds p_FA as the authors' code did. With a ``horizon`` another rule takes the place of
+    N = scale * log(1 / p_FA): it weighs the doubt against the decisions that are left (docs/method.md).
 
     >>> DoubleSampling(samples=100).samples
     100
@@ -111,12 +115,12 @@ class DoubleSampling:
 
     def __post_init__(self) -> None:
         fix = object.__setattr__
-        fix(self, "samples", _check_samples(self.samples, "exact"))
+        fix(self, "samples", _check_samples(self.samples, "exact", 10**12))
         hint = "The paper uses 1000; 1 is Thompson sampling."
         fix(
             self,
             "max_candidates",
-            checks.integer("max_candidates", self.max_candidates, least=1, most=10**6, hint=hint),
+            checks.integer("max_candidates", self.max_candidates, least=1, most=10**4, hint=hint),
         )
         checks.one_of("ties", self.ties, _TIES)
         checks.one_of("false_alarm", self.false_alarm, ("truncated-gaussian", "markov", "chebyshev"))
@@ -125,20 +129,30 @@ class DoubleSampling:
             raise SettingError("arithmetic='double' is how the authors rounded the truncated Gaussian only.")
         if self.horizon is not None:
             fix(self, "horizon", checks.integer("horizon", self.horizon, least=1, most=10**15))
+        fixed = {"false_alarm": "truncated-gaussian", "log_base": 10.0, "scale": 1.0, "arithmetic": "log"}
+        if self.horizon is not None and any(getattr(self, name) != usual for name, usual in fixed.items()):
+            raise SettingError(f"With a horizon, {', '.join(fixed)} do not enter N. Leave them at their defaults.")
         fix(self, "log_base", checks.within("log_base", self.log_base, 1.0 + 1e-6, 1e100, hint="The paper uses 10."))
         fix(self, "scale", checks.within("scale", self.scale, 1e-6, 1e6, hint="The paper uses 1."))
 
     @classmethod
-    def as_published(cls, *, samples: int | None = 1000) -> Self:
+    def as_published(cls, **changes: Any) -> Self:
         """The authors' numerics and ties, for the figures: p_FA in double precision, ties to the first arm."""
-        return cls(samples=samples, ties="first", arithmetic="double")
+        return cls(**({"ties": "first", "arithmetic": "double"} | changes))
+
+    @property
+    def false_alarm_kind(self) -> int:
+        """How the rules call the way p_FA is found."""
+        return _FALSE_ALARMS[self.false_alarm, self.arithmetic]
 
     def number_of_candidates(self, p: FloatArray, time: int | None) -> int:
-        """N, the number of candidates to draw from Cat(p)."""
+        """N, the number of candidates to draw from Cat(p), float array (arm)."""
         remaining = math.nan
-        if self.horizon is not None and time is not None:
+        if self.horizon is not None:
+            if time is None:
+                raise SettingError("A horizon needs the time. Pass time=, the number of this decision counted from 1.")
             remaining = float(max(self.horizon - time, 1))  # a horizon that has passed keeps asking for one more
-        kind = _FALSE_ALARMS[self.false_alarm, self.arithmetic]
+        kind = self.false_alarm_kind
         return doors.count_candidates(p, kind, self.log_base, self.scale, self.max_candidates, remaining)
 
     def choose(self, evidence: Evidence) -> Choice:
@@ -168,14 +182,14 @@ class BayesUCB:
     ties: str = "random"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "samples", _check_samples(self.samples, "the exact quantile"))
+        object.__setattr__(self, "samples", _check_samples(self.samples, "the exact quantile", 10**6))
         checks.one_of("ties", self.ties, _TIES)
 
     def choose(self, evidence: Evidence) -> Choice:
-        """The arm with the highest quantile. Propensities are nan where samples decide: they are not known."""
+        """The arm with the highest quantile. Propensities are nan where our own samples decide: they are not known."""
         values = evidence.upper_quantiles(-math.log(evidence.time), self.samples)
         arm, propensities = _largest(values, self.ties, evidence.words)
-        if self.samples is not None:
+        if self.samples is not None and not evidence.given_draws:
             propensities = np.full(values.size, np.nan)
         return _alone(arm, evidence.probability_optimal(None), propensities)
 
@@ -213,3 +227,12 @@ class EpsilonGreedy:
         arm = doors.explore(arm, arms, self.epsilon, evidence.words)
         propensities = self.epsilon / arms + (1.0 - self.epsilon) * propensities
         return _alone(arm, evidence.probability_optimal(None), propensities)
+
+
+@settings
+class Oracle:
+    """Play the arm that is truly the best: the floor that simulations are measured against."""
+
+    def choose(self, evidence: Evidence) -> Choice:
+        """Refused: outside a simulation nobody knows the truth."""
+        raise SettingError("Oracle plays the truly best arm, which only simulate knows. Decide with another policy.")

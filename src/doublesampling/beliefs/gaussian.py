@@ -1,5 +1,6 @@
 """Gaussian rewards, with or without a context: each arm has a Normal-Inverse-Gamma law."""
 
+import math
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -10,7 +11,7 @@ from doublesampling import checks
 from doublesampling.beliefs.common import check_rewards, check_state
 from doublesampling.beliefs.marginals import Marginals
 from doublesampling.beliefs.states import NormalInverseGammaState, state_from_json
-from doublesampling.checks import PerArm, settings
+from doublesampling.checks import PerArm, frozen, settings
 from doublesampling.errors import ContextError, RewardError, SettingError
 from doublesampling.rules import belief as rules
 from doublesampling.rules import doors
@@ -48,7 +49,8 @@ class _NormalInverseGamma:
         raise NotImplementedError
 
     @cached_property
-    def _noise(self) -> FloatArray:
+    def known_noise(self) -> FloatArray:
+        """The noise of each arm, nan where it is learned; float array (arm)."""
         return np.ones(self.arms) * (np.nan if self.noise is None else self.noise)
 
     @cached_property
@@ -116,12 +118,17 @@ class _NormalInverseGamma:
         check_state(self, state, NormalInverseGammaState, self._shapes)
         x = self._context(context)
         return Marginals(
-            self.family, doors.nig_marginals(state.mean, state.root, state.alpha, state.beta, self._noise, x)
+            self.family, doors.nig_marginals(state.mean, state.root, state.alpha, state.beta, self.known_noise, x)
         )
 
     def state_from_json(self, text: str | bytes) -> NormalInverseGammaState:
         """Read a state that ``state.to_json()`` wrote."""
         return state_from_json(text, NormalInverseGammaState, self._shapes)
+
+
+def _upper_root(matrices: FloatArray) -> FloatArray:
+    """Upper triangular S with S S^T = V: the Cholesky factor of V with its axes counted backwards."""
+    return np.asarray(np.linalg.cholesky(matrices[:, ::-1, ::-1])[:, ::-1, ::-1], dtype=np.float64)
 
 
 def _least_squares(
@@ -140,7 +147,7 @@ def _least_squares(
         stacked = np.vstack([table, np.column_stack([contexts[rows] @ root, left])])
         table = np.asarray(np.linalg.qr(stacked, mode="r"))
     triangle, projected = table[:size, :size], table[:size, size]
-    new_root: FloatArray = np.asarray(np.linalg.solve(triangle.T, root.T).T, dtype=np.float64)
+    new_root: FloatArray = np.triu(np.linalg.solve(triangle.T, root.T).T)
     return mean + new_root @ projected, new_root, float(table[size, size] ** 2)
 
 
@@ -169,9 +176,12 @@ class LinearGaussian(_NormalInverseGamma):
     def __post_init__(self) -> None:
         fix = object.__setattr__
         self._check_common()
-        fix(self, "dimension", checks.integer("dimension", self.dimension, least=1))
-        fix(self, "mean", _frozen(checks.array("mean", self.mean, error=SettingError)))
-        fix(self, "covariance", _frozen(checks.array("covariance", self.covariance, error=SettingError)))
+        fix(self, "dimension", checks.integer("dimension", self.dimension, least=1, most=10_000))
+        for name in ("mean", "covariance"):
+            given = checks.array(name, getattr(self, name), error=SettingError)
+            if given.size and np.abs(given).max() > _HUGE:
+                raise SettingError(f"{name} must lie within 1e50 of 0. Choose a larger unit.")
+            fix(self, name, frozen(given))
         _ = self._prior_mean, self._prior_root
 
     @cached_property
@@ -183,10 +193,14 @@ class LinearGaussian(_NormalInverseGamma):
         shape = (self.arms, self.dimension, self.dimension)
         given = np.asarray(self.covariance)
         matrices = _spread("covariance", given * np.eye(self.dimension) if given.ndim == 0 else given, shape)
-        if not np.allclose(matrices, matrices.swapaxes(1, 2), rtol=1e-12, atol=0.0):
+        scale = np.sqrt(np.abs(np.einsum("aii->ai", matrices)))
+        flipped = matrices.swapaxes(1, 2)
+        if (np.abs(matrices - flipped) > 1e-8 * scale[:, :, None] * scale[:, None, :]).any():
             raise SettingError("covariance must be symmetric.")
         try:
-            return np.asarray(np.linalg.cholesky(matrices), dtype=np.float64)
+            if scale.min() < math.sqrt(_TINY):
+                raise np.linalg.LinAlgError
+            return _upper_root(0.5 * (matrices + flipped))
         except np.linalg.LinAlgError:
             raise SettingError(
                 f"covariance must be positive definite, got {checks.shown(self.covariance)}. "
@@ -205,6 +219,8 @@ class LinearGaussian(_NormalInverseGamma):
         if contexts is None:
             raise ContextError(f"contexts are needed, {self.dimension} numbers per observation.")
         given = checks.array("contexts", contexts, error=ContextError)
+        if count == 0 and given.size == 0:
+            return np.empty((0, self.dimension))
         if given.shape != (count, self.dimension):
             raise ContextError(f"contexts must have shape ({count}, {self.dimension}), got {given.shape}.")
         return _bounded(given)
@@ -249,16 +265,6 @@ class Gaussian(_NormalInverseGamma):
     def _contexts(self, contexts: ArrayLike | None, count: int) -> FloatArray:
         checks.no_context(contexts)
         return np.ones((count, 1))
-
-
-def _frozen(values: FloatArray) -> Any:
-    """Nested tuples instead of an array: settings compare, hash and print as plain values."""
-    plain = values.tolist()
-
-    def freeze(part: Any) -> Any:
-        return tuple(freeze(p) for p in part) if isinstance(part, list) else part
-
-    return freeze(plain)
 
 
 def _spread(name: str, values: Any, shape: tuple[int, ...]) -> FloatArray:

@@ -44,8 +44,14 @@ class Marginals:
 
     @property
     def sd(self) -> FloatArray:
-        """Its standard deviation, float array (arm); infinite where two observations or fewer leave it so."""
-        return np.asarray(self._laws.std())
+        """Its standard deviation, float array (arm); infinite for a Student t law of two degrees of freedom or less."""
+        first, second, third = self.parameters.T
+        if self.family == BETA:
+            total = first + second
+            return np.asarray(np.sqrt(first / total * (second / total) / (total + 1.0)))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            widening = np.where(np.isinf(third), 1.0, third / (third - 2.0))
+        return np.asarray(np.where(third > 2.0, second * np.sqrt(np.abs(widening)), np.inf))
 
     def pdf(self, reward: ArrayLike) -> FloatArray:
         """The density of the expected reward, float array (..., arm)."""
@@ -64,6 +70,6 @@ class Marginals:
 
     def draws(self, samples: int, *, seed: int = 0, time: int = 1) -> FloatArray:
         """Posterior draws of the expected rewards, float array (sample, arm)."""
-        samples = checks.integer("samples", samples, least=1)
+        samples = checks.integer("samples", samples, least=1, most=10**8)
         words = address_words(checks.seed(seed), checks.time(time))
         return doors.posterior_draws(self.family, self.parameters, samples, words)

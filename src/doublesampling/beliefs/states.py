@@ -13,6 +13,15 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 S = TypeVar("S", bound="State")
 
+# what each array may hold: beyond, the rules would leave the range of floating-point numbers
+_BOUNDS = {
+    "counts": (0, 2**53),
+    "mean": (-1e110, 1e110),
+    "root": (-1e30, 1e30),
+    "alpha": (1e-6, 1e15),
+    "beta": (1e-60, 1e250),
+}
+
 
 @dataclass(frozen=True, eq=False)
 class State:
@@ -23,7 +32,18 @@ class State:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            getattr(self, field.name).setflags(write=False)
+            array = getattr(self, field.name)
+            kinds = "i" if field.name == "counts" else "f"
+            if not isinstance(array, np.ndarray) or array.dtype.kind not in kinds or array.dtype.itemsize != 8:
+                raise StateError(f"{field.name} must be an array of {'int64' if kinds == 'i' else 'float64'}.")
+            low, high = self._bounds()[field.name]
+            if array.size and not low <= array.min() <= array.max() <= high:  # nan is refused too
+                found = f"{array.min():g} to {array.max():g}"
+                raise StateError(f"{field.name} must lie between {low:g} and {high:g}, got {found}.")
+            array.setflags(write=False)
+
+    def _bounds(self) -> dict[str, tuple[float, float]]:
+        return _BOUNDS
 
     @property
     def arms(self) -> int:
@@ -66,6 +86,9 @@ class NormalInverseGammaState(State):
     alpha: FloatArray
     beta: FloatArray
 
+    def _bounds(self) -> dict[str, tuple[float, float]]:
+        return _BOUNDS | {"alpha": (0.05, 1e15)}
+
     @property
     def covariance(self) -> FloatArray:
         """V per arm, float array (arm, d, d): the covariance of the weights in units of the noise variance."""
@@ -85,14 +108,12 @@ def state_from_json(text: str | bytes, kind: type[S], shapes: dict[str, tuple[in
     arrays: dict[str, Any] = {}
     for name, shape in shapes.items():
         try:
-            found = np.array(content[name], dtype=np.int64 if name == "counts" else np.float64)
+            found = np.array(content[name])
         except (TypeError, ValueError, OverflowError):
-            raise StateError(f"{name} must hold numbers in a regular array.") from None
+            found = np.empty(0, dtype=object)
+        if found.dtype.kind not in ("i" if name == "counts" else "if"):
+            raise StateError(f"{name} must hold {'whole ' if name == 'counts' else ''}numbers in a regular array.")
         if found.shape != shape:
             raise StateError(f"{name} must have shape {shape} for this belief, got {found.shape}.")
-        if not np.isfinite(found).all():
-            raise StateError(f"{name} must be finite.")
-        arrays[name] = found
-    if any((arrays[name] <= 0.0).any() for name in ("alpha", "beta")) or (arrays["counts"] < 0).any():
-        raise StateError("alpha and beta must be positive and counts not negative. Is the file damaged?")
+        arrays[name] = found.astype(np.int64 if name == "counts" else np.float64)
     return kind(**arrays)

@@ -37,9 +37,7 @@ def sparkline(values: list[int]) -> str:
 def frame(bandit: BernoulliBandit, steps: list[Step], total: int) -> Group:
     """What the terminal shows after some steps."""
     now = steps[-1].decision
-    played = [0] * bandit.arms
-    for step in steps:
-        played[step.decision.arm] += 1
+    played = steps[-1].played
     table = Table(box=None, pad_edge=False, show_header=True, header_style="dim")
     for name in ("arm", "θ", "probability of being the best, p̂", "", "played"):
         table.add_column(name, justify="right" if name in ("θ", "", "played") else "left", no_wrap=True)
@@ -49,7 +47,7 @@ def frame(bandit: BernoulliBandit, steps: list[Step], total: int) -> Group:
         p = float(now.probability_optimal[arm])
         cells = (f"{mark} {arm}", f"{bandit.probabilities[arm]:g}", bar(p), f"{p:.1%}", str(played[arm]))
         table.add_row(*(Text(cell, style=colour if i in (0, 2) else "") for i, cell in enumerate(cells)))
-    line = sparkline([step.decision.candidates for step in steps])
+    line = sparkline([step.decision.candidates for step in steps[-_SPARK:]])
     mood = "exploring" if now.candidates <= 1 else "leaning" if now.candidates <= 3 else "exploiting"
     return Group(
         Text(f"double sampling, step {len(steps)} of {total}", style="bold"),

@@ -18,10 +18,11 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Step:
-    """One decision and what it paid."""
+    """One decision, what it paid, and how often each arm has been played by now."""
 
     decision: Decision
     reward: float
+    played: list[int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +43,8 @@ def walk(bandit: BernoulliBandit, policy: DoubleSampling, *, steps: int, seed: i
     for time in range(1, checks.integer("steps", steps, least=1) + 1):
         decision = decide(policy, belief, state, seed=seed, time=time)
         reward = bandit.reward(decision.arm, seed=seed, time=time)
-        yield Step(decision, reward)
         state = belief.update(state, decision.arm, reward)
+        yield Step(decision, reward, state.counts.tolist())
 
 
 def collect(bandit: BernoulliBandit, steps: list[Step]) -> Illustration:

@@ -42,28 +42,30 @@ def nig_update(
 ) -> tuple[float, float]:
     """Sequential update of the Normal-Inverse-Gamma posterior, in place for u (mean) and V = root root^T.
 
-    Potter's square-root form of the paper's V^-1 + x x^T: V stays symmetric and positive definite whatever the
-    rounding, because only its root is ever stored. Returns the new alpha and beta.
+    Carlson's form of the paper's V^-1 + x x^T keeps root upper triangular and scales its diagonal by ratios below one:
+    V stays symmetric and positive definite whatever the rounding. Returns the new alpha and beta.
     """
     size = mean.size
     error = reward
-    spread = 0.0
-    for j in range(size):  # work = root^T x, so that x^T V x = |work|^2
-        projected = 0.0
-        for i in range(size):
-            projected += root[i, j] * context[i]
-        work[j] = projected
-        spread += projected * projected
-        error -= mean[j] * context[j]
-    gain = 1.0 / (1.0 + spread)
-    shrink = gain / (1.0 + math.sqrt(gain))
     for i in range(size):
-        direction = 0.0
-        for j in range(size):
-            direction += root[i, j] * work[j]
-        mean[i] += gain * error * direction
-        for j in range(size):
-            root[i, j] -= shrink * direction * work[j]
+        error -= mean[i] * context[i]
+        work[i] = 0.0
+    total = 1.0  # grows to 1 + x^T V x
+    deviation = 1.0
+    for j in range(size):
+        projected = 0.0
+        for i in range(j + 1):
+            projected += root[i, j] * context[i]
+        total += projected * projected
+        before, deviation = deviation, math.sqrt(total)
+        keep, mix = before / deviation, projected / (before * deviation)
+        for i in range(j + 1):  # work gathers V x
+            old = root[i, j]
+            root[i, j] = old * keep - work[i] * mix
+            work[i] += old * projected
+    gain = 1.0 / total
+    for i in range(size):
+        mean[i] += gain * error * work[i]
     return alpha + 0.5, beta + 0.5 * gain * error * error
 
 
@@ -77,7 +79,7 @@ def nig_marginal(
     for j in range(mean.size):
         location += mean[j] * context[j]
         projected = 0.0
-        for i in range(mean.size):
+        for i in range(j + 1):
             projected += root[i, j] * context[i]
         spread += projected * projected
     if math.isnan(noise):
@@ -122,11 +124,15 @@ def marginal_mean(family: int, first: float, second: float) -> float:
 
 
 @rule
-def marginal_upper_quantile(family: int, first: float, second: float, third: float, log_tail: float) -> float:
-    """The point exceeded with probability exp(log_tail), in the marginal's own coordinate."""
+def marginal_upper_quantile(
+    family: int, first: float, second: float, third: float, log_tail: float, start: float
+) -> tuple[float, float]:
+    """The point exceeded with probability exp(log_tail), in the marginal's own coordinate, and where to start next."""
     if family == BETA:
-        return beta_upper_quantile(first, second, log_tail)
-    return first + second * student_upper_quantile(third, log_tail)
+        z = beta_upper_quantile(first, second, log_tail, start)
+        return z, z
+    t = student_upper_quantile(third, log_tail, start)
+    return first + second * t, t
 
 
 @rule

@@ -46,10 +46,13 @@ def log_false_alarm_gaussian(p: float, p_best: float, rest: float) -> float:
     deviation = optimality_deviation(p)
     if deviation <= 0.0:  # no sample ever favoured this arm: it raises no alarm
         return -math.inf
-    x = (p_best - p) / deviation
-    upper = x + rest / deviation
-    outside = math.exp(log_normal_tail(upper)) + math.exp(log_normal_tail(p / deviation))
-    return log_difference(log_normal_tail(x), log_normal_tail(upper)) - math.log1p(-outside)
+    x, gap = (p_best - p) / deviation, rest / deviation
+    outside = math.exp(log_normal_tail(x + gap)) + math.exp(log_normal_tail(p / deviation))
+    if x > 1e6:  # x + gap may round to x; so far out the tail falls like exp(-x gap - gap^2 / 2)
+        log_inside = log_normal_tail(x) + math.log(-math.expm1(-gap * (x + 0.5 * gap)))
+    else:
+        log_inside = log_difference(log_normal_tail(x), log_normal_tail(x + gap))
+    return log_inside - math.log1p(-outside)
 
 
 @rule

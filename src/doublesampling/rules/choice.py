@@ -3,19 +3,19 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules.compiled import rule
+from doublesampling.rules.compiled import inlined, rule
 from doublesampling.rules.draws import CANDIDATES, EXPLORATION, TIES, Address, multinomial_draw, uniform
 
 FloatArray = NDArray[np.float64]
 
 
-@rule
+@inlined
 def draw_candidates(address: Address, number: int, p: FloatArray, votes: NDArray[np.int64]) -> None:
     """Votes per arm of N candidates drawn from Cat(p_hat). With N = 1 this is Thompson sampling."""
     multinomial_draw(address, CANDIDATES, number, p, votes)
 
 
-@rule
+@inlined
 def mode(values: NDArray[np.float64] | NDArray[np.int64], first_of_ties: bool, address: Address) -> int:
     """The arm of the largest value; of several, the first or a fair draw."""
     best = 0

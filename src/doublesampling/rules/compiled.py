@@ -15,3 +15,8 @@ def rule(function: Callable[P, R]) -> Callable[P, R]:
     Division follows IEEE (``error_model="numpy"``), as it does on a GPU: a rule never raises.
     """
     return cast(Callable[P, R], numba.njit(error_model="numpy", nogil=True)(function))
+
+
+def inlined(function: Callable[P, R]) -> Callable[P, R]:
+    """A rule copied into its callers: for short rules that take arrays, where the call costs more than the work."""
+    return cast(Callable[P, R], numba.njit(error_model="numpy", nogil=True, forceinline=True)(function))

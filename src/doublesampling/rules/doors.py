@@ -38,7 +38,11 @@ _DIGEST = sources_digest()
 def door(function: Callable[P, R]) -> Callable[P, R]:
     """Compile for calls from Python and keep the machine code on disk under a name that knows its sources."""
     function.__qualname__ = f"{function.__qualname__}_{_DIGEST}"
-    return cast(Callable[P, R], numba.njit(error_model="numpy", nogil=True, cache=True)(function))
+    options = {"error_model": "numpy", "nogil": True}
+    try:
+        return cast(Callable[P, R], numba.njit(**options, cache=True)(function))
+    except RuntimeError:  # no folder to keep machine code in: compile anew in each process
+        return cast(Callable[P, R], numba.njit(**options)(function))
 
 
 @rule
@@ -53,7 +57,7 @@ def exact_optimality(family: int, parameters: FloatArray) -> FloatArray:
     p = np.empty(count)
     arms = np.empty((count, optimality.SURVEY_COLUMNS))
     panel = np.empty((count + 1, optimality.PANEL_ROWS, optimality.PANEL_NODES))
-    optimality.probability_optimal(family, parameters, p, arms, panel)
+    optimality.probability_optimal(family, parameters, optimality.EXACT, p, arms, panel)
     return p
 
 
@@ -98,7 +102,7 @@ def upper_quantiles(family: int, parameters: FloatArray, log_tail: float) -> Flo
     out = np.empty(parameters.shape[0])
     for a in range(out.size):
         first, second, third = parameters[a, 0], parameters[a, 1], parameters[a, 2]
-        out[a] = belief.marginal_upper_quantile(family, first, second, third, log_tail)
+        out[a] = belief.marginal_upper_quantile(family, first, second, third, log_tail, math.nan)[0]
     return out
 
 

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules.compiled import rule
+from doublesampling.rules.compiled import inlined, rule
 from doublesampling.rules.special import log_binomial_pmf, normal_quantile
 
 Address = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
@@ -137,30 +137,33 @@ def binomial_from_uniform(u: float, trials: int, p: float) -> int:
         return 0
     if p >= 1.0:
         return trials
+    if trials == 1:
+        return 1 if u < p else 0
     mode = min(int((trials + 1) * p), trials)
     odds = p / (1.0 - p)
     up = down = math.exp(log_binomial_pmf(mode, trials, p))
     high = low = mode
     u -= up
-    while u > 0.0 and (low > 0 or high < trials):
-        if high < trials:
-            up *= odds * (trials - high) / (high + 1)
-            high += 1
-            u -= up
-            if u <= 0.0:
-                return high
-        if low > 0:
-            down *= low / (odds * (trials - low + 1))
-            low -= 1
-            u -= down
-            if u <= 0.0:
-                return low
+    while u > 0.0:
+        # the terms' two ratios share one division; each is zero where its tail ends
+        a, b = high + 1.0, odds * (trials - low + 1.0)
+        share = 1.0 / (a * b)
+        up *= odds * (trials - high) * b * share
+        high += 1
+        u -= up
+        if u <= 0.0:
+            return high
+        down *= low * a * share
+        low -= 1
+        u -= down
+        if u <= 0.0:
+            return low
         if up + down < 1e-300:  # both tails exhausted: what is left of u is rounding
             break
     return mode
 
 
-@rule
+@inlined
 def multinomial_draw(
     address: Address, purpose: np.uint64, trials: int, p: NDArray[np.float64], counts: NDArray[np.int64]
 ) -> None:
@@ -169,14 +172,15 @@ def multinomial_draw(
     mass = 0.0
     for arm in range(p.size):
         mass += p[arm]
-    four = uniforms(address, purpose, np.uint64(0))
+    u0 = u1 = u2 = u3 = 0.0
     for arm in range(p.size - 1):
-        if arm > 0 and arm % 4 == 0:
-            four = uniforms(address, purpose, np.uint64(arm // 4))
-        share = p[arm] / mass if mass > 0.0 else 0.0
-        counts[arm] = 0
-        if left > 0 and share > 0.0:
-            counts[arm] = binomial_from_uniform(four[arm % 4], left, min(share, 1.0))
-        left -= counts[arm]
+        if arm % 4 == 0:
+            u0, u1, u2, u3 = uniforms(address, purpose, np.uint64(arm // 4))
+        count = 0
+        if left > 0 and p[arm] > 0.0:
+            count = binomial_from_uniform(u0, left, min(p[arm] / mass, 1.0))
+        u0, u1, u2 = u1, u2, u3
+        counts[arm] = count
+        left -= count
         mass -= p[arm]
     counts[p.size - 1] = left

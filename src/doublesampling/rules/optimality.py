@@ -13,16 +13,19 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules.belief import BETA, marginal_centre, marginal_log_fall, marginal_log_peak
-from doublesampling.rules.compiled import rule
+from doublesampling.rules.belief import BETA, STUDENT, marginal_centre, marginal_log_fall, marginal_log_peak
+from doublesampling.rules.compiled import inlined, rule
 from doublesampling.rules.draws import OPTIMALITY, Address, multinomial_draw
 from doublesampling.rules.special import log_beta_fall
 
 FloatArray = NDArray[np.float64]
 
-_FALL = 28.0  # a tail below e^-28, about 1e-12, is left out
 _NODES = 16
-_PANEL = 1.5  # width of a panel in standard deviations of the narrowest law that it crosses
+
+# how fine the panels are: a tail below e^-fall is left out; a panel is so many deviations of the narrowest law wide
+Fineness = tuple[float, float]
+EXACT = (28.0, 1.5)  # right to 1e-11, for decisions that are kept
+QUICK = (18.0, 4.0)  # right to 1e-7, for simulations, whose samples blur it ten thousand times more
 
 # columns of the surveyed arms
 _CENTRE, _LOWER, _UPPER, _STEP_DOWN, _STEP_UP, _LOG_PEAK, _TAIL = range(7)
@@ -32,7 +35,7 @@ PANEL_NODES = _NODES
 
 
 def _gauss_legendre(count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Nodes and weights on [-1, 1], and the matrix that integrates from each node up to 1."""
+    """Nodes and weights on [-1, 1], and the matrix (node, from) that integrates from each node up to 1."""
     nodes, weights = np.polynomial.legendre.leggauss(count)
     # polynomial through the nodes, in Legendre coefficients; integral of P_k from x to 1 is (P_{k-1} - P_{k+1})/(2k+1)
     order = np.arange(count)
@@ -42,27 +45,27 @@ def _gauss_legendre(count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     upward[:, 0] = 1.0 - nodes
     for k in range(1, count):
         upward[:, k] = (values[:, k - 1] - values[:, k + 1]) / (2 * k + 1)
-    return nodes, weights, np.ascontiguousarray(upward @ coefficients)
+    return nodes, weights, np.ascontiguousarray((upward @ coefficients).T)
 
 
 _NODE, _WEIGHT, _UPWARD = _gauss_legendre(_NODES)
 
 
 @rule
-def _edge(family: int, first: float, second: float, third: float, side: float) -> float:
-    """How far from its peak a marginal's mass reaches on one side (+1 up, -1 down), but for e^-28 of it."""
+def _edge(family: int, first: float, second: float, third: float, side: float, fall: float) -> float:
+    """How far from its peak a marginal's mass reaches on one side (+1 up, -1 down), but for e^-fall of it."""
     if family != BETA:
         if math.isinf(third):
-            return second * math.sqrt(2.0 * _FALL)
-        return second * math.sqrt(third * math.expm1(2.0 * _FALL / third))
+            return second * math.sqrt(2.0 * fall)
+        return second * math.sqrt(third * math.expm1(2.0 * fall / third))
     # Newton's method on a concave log density: one overshoot at most, then from the outside inwards
     total = first + second
-    u = side * math.sqrt(2.0 * _FALL * total / (first * second))
+    u = side * math.sqrt(2.0 * fall * total / (first * second))
     for _ in range(100):
         z = math.log(first / second) + u
         x = 1.0 / (1.0 + math.exp(-z)) if z > -700.0 else 0.0
         slope = first - total * x if x < 0.5 else total / (1.0 + math.exp(z)) - second
-        step = (log_beta_fall(first, second, u) + _FALL) / slope
+        step = (log_beta_fall(first, second, u) + fall) / slope
         u -= step
         if abs(step) < 0.01 * abs(u):
             break
@@ -70,23 +73,33 @@ def _edge(family: int, first: float, second: float, third: float, side: float) -
 
 
 @rule
-def _survey(family: int, parameters: FloatArray, arms: FloatArray) -> float:
+def _survey(family: int, parameters: FloatArray, fineness: Fineness, arms: FloatArray) -> float:
     """Fill one row per arm (centre, edges, steps, peak); returns the reward below which some arm is surely better."""
-    floor = -math.inf
-    deviations = math.sqrt(2.0 * _FALL)
+    fall, width = fineness
+    steps = math.sqrt(2.0 * fall) / width
+    surest = 0
     for a in range(parameters.shape[0]):
         first, second, third = parameters[a, 0], parameters[a, 1], parameters[a, 2]
         centre = marginal_centre(family, first, second)
-        below, above = _edge(family, first, second, third, -1.0), _edge(family, first, second, third, 1.0)
+        below = _edge(family, first, second, third, -1.0, fall)
+        above = _edge(family, first, second, third, 1.0, fall)
         arms[a, _CENTRE] = centre
         arms[a, _LOWER] = centre - below
         arms[a, _UPPER] = centre + above
-        arms[a, _STEP_DOWN] = _PANEL * below / deviations
-        arms[a, _STEP_UP] = _PANEL * above / deviations
+        arms[a, _STEP_DOWN] = below / steps
+        arms[a, _STEP_UP] = above / steps
         arms[a, _LOG_PEAK] = marginal_log_peak(family, first, second, third)
         arms[a, _TAIL] = 0.0
-        floor = max(floor, centre - below)
-    return floor
+        if arms[a, _LOWER] > arms[surest, _LOWER]:
+            surest = a
+    if family != BETA:  # count from the surest arm, so that large locations do not round small scales away
+        origin = parameters[surest, 0]
+        for a in range(parameters.shape[0]):
+            above = arms[a, _STEP_UP] * steps
+            arms[a, _CENTRE] = parameters[a, 0] - origin
+            arms[a, _LOWER] = arms[a, _CENTRE] - above
+            arms[a, _UPPER] = arms[a, _CENTRE] + above
+    return arms[surest, _LOWER]
 
 
 @rule
@@ -96,28 +109,32 @@ def _clear_of(distance: float, near: float) -> float:
 
 
 @rule
-def _step(family: int, parameters: FloatArray, arms: FloatArray, a: int, x: float) -> float:
+def _step(family: int, parameters: FloatArray, width: float, arms: FloatArray, a: int, x: float) -> float:
     """The panel width that resolves one arm's density just below x."""
     distance = x - arms[a, _CENTRE]
     if family == BETA:  # log odds bend at 0, within pi: only laws wider than that need to know
-        step = arms[a, _STEP_UP] if distance > 0.0 else arms[a, _STEP_DOWN]
+        up, down = arms[a, _STEP_UP], arms[a, _STEP_DOWN]
+        # towards the centre step by step: a long tail may end in a cliff on its other side
+        step = min(up, max(down, 0.6 * distance)) if distance > 0.0 else min(down, max(up, -1.5 * distance))
         return min(step, _clear_of(x, 5.0))
     scale, freedom = parameters[a, 1], parameters[a, 2]
     r = distance / scale
-    near = min(_PANEL, 1.8 * math.sqrt(freedom))
-    return scale * min(_PANEL * math.sqrt(1.0 + r * r / freedom), _clear_of(r, near))
+    near = min(width, 1.8 * math.sqrt(freedom))
+    return scale * min(width * math.sqrt(1.0 + r * r / freedom), _clear_of(r, near))
 
 
 @rule
-def _panel_bottom(family: int, parameters: FloatArray, arms: FloatArray, top: float, floor: float) -> float:
+def _panel_bottom(
+    family: int, parameters: FloatArray, width: float, arms: FloatArray, top: float, floor: float
+) -> float:
     """Where the panel that hangs from top ends, so that every density inside it is resolved."""
     bottom = floor
     for a in range(parameters.shape[0]):
         if arms[a, _UPPER] >= top:
-            bottom = max(bottom, top - _step(family, parameters, arms, a, top))
+            bottom = max(bottom, top - _step(family, parameters, width, arms, a, top))
     for a in range(parameters.shape[0]):  # an arm that begins further down and is too narrow for this panel
         upper = arms[a, _UPPER]
-        if bottom < upper < top and _step(family, parameters, arms, a, upper) < top - bottom:
+        if bottom < upper < top and _step(family, parameters, width, arms, a, upper) < top - bottom:
             bottom = max(bottom, upper)
     return bottom
 
@@ -134,6 +151,35 @@ def _log_probability_step(z: float, u: float) -> float:
     end = z + u
     low = -math.log1p(math.exp(-end)) if end > 0.0 else end - math.log1p(math.exp(end))
     return low + math.log1p(math.exp(-z))
+
+
+@rule
+def _student_densities(
+    scale: float, freedom: float, top: float, half: float, log_peak: float, density: FloatArray, work: FloatArray
+) -> None:
+    """A Student t or normal law's density at the nodes of a panel, times half its width.
+
+    The power (1 + r^2 / freedom)^-((freedom + 1) / 2) of whole degrees of freedom is a product of squares, which a
+    processor takes for several nodes at once; it is the hot loop of linear Gaussian simulations.
+    """
+    power = int(freedom) + 1 if freedom < 1e9 else 0
+    if power - 1 != freedom:
+        for j in range(_NODES):
+            fall = marginal_log_fall(STUDENT, 0.0, scale, freedom, top + half * (_NODE[j] - 1.0))
+            density[j] = half * math.exp(log_peak + fall)
+        return
+    peak = half * math.exp(log_peak)
+    for j in range(_NODES):
+        r = (top + half * (_NODE[j] - 1.0)) / scale
+        work[j] = 1.0 / math.sqrt(1.0 + r * r / freedom)
+        density[j] = peak
+    while power > 0:
+        if power & 1:
+            for j in range(_NODES):
+                density[j] *= work[j]
+        for j in range(_NODES):
+            work[j] *= work[j]
+        power >>= 1
 
 
 @rule
@@ -162,19 +208,16 @@ def _panel_densities(
             for j in range(_NODES):
                 density[j] = half * math.exp(base + total * scratch[1, j] - second * scratch[0, j])
         else:
-            for j in range(_NODES):
-                distance = top + half * (_NODE[j] - 1.0) - arms[a, _CENTRE]
-                density[j] = half * math.exp(
-                    arms[a, _LOG_PEAK] + marginal_log_fall(family, first, second, third, distance)
-                )
+            _student_densities(second, third, top - arms[a, _CENTRE], half, arms[a, _LOG_PEAK], density, below)
         tail = arms[a, _TAIL]
         for j in range(_NODES):
-            above = tail
-            for k in range(_NODES):
-                above += _UPWARD[j, k] * density[k]
-            below[j] = max(1.0 - above, 0.0)
+            below[j] = 1.0 - tail
+        for k in range(_NODES):  # nodes innermost: several at once
+            for j in range(_NODES):
+                below[j] -= _UPWARD[k, j] * density[k]
+            tail += _WEIGHT[k] * density[k]
         for j in range(_NODES):
-            tail += _WEIGHT[j] * density[j]
+            below[j] = max(below[j], 0.0)
         arms[a, _TAIL] = tail
 
 
@@ -220,20 +263,20 @@ def _complete(floor: float, masses: FloatArray, arms: FloatArray) -> None:
 
 @rule
 def probability_optimal(
-    family: int, parameters: FloatArray, masses: FloatArray, arms: FloatArray, panel: FloatArray
+    family: int, parameters: FloatArray, fineness: Fineness, masses: FloatArray, arms: FloatArray, panel: FloatArray
 ) -> None:
     """Fill masses with p_a, the probability that arm a has the highest expected reward, by quadrature.
 
     parameters : float array (arm, 3), the marginals. Work space: arms (arm, 7), panel (arm + 1, 3, 16).
     """
     count = parameters.shape[0]
-    floor = _survey(family, parameters, arms)
+    floor = _survey(family, parameters, fineness, arms)
     top = -math.inf
     for a in range(count):
         masses[a] = 0.0
         top = max(top, arms[a, _UPPER])
     while top > floor:
-        bottom = _panel_bottom(family, parameters, arms, top, floor)
+        bottom = _panel_bottom(family, parameters, fineness[1], arms, top, floor)
         if not bottom < top:  # narrower than the spacing of floating-point numbers
             break
         _panel_densities(family, parameters, arms, top, 0.5 * (top - bottom), panel)
@@ -242,7 +285,7 @@ def probability_optimal(
     _complete(floor, masses, arms)
 
 
-@rule
+@inlined
 def sampled_optimality(address: Address, samples: int, p: FloatArray, counts: NDArray[np.int64]) -> None:
     """Replace the exact p by the paper's estimate p_hat = counts / M, counts ~ Multinomial(M, p)."""
     multinomial_draw(address, OPTIMALITY, samples, p, counts)

@@ -62,8 +62,10 @@ def _propensity_of_two(number: int, p: float, first_of_ties: bool) -> float:
 @rule
 def _reach(
     number: int, log_mass: float, k: int, p: FloatArray, term: FloatArray, below: FloatArray
-) -> tuple[bool, int]:
-    """Poisson terms of order k; whether any arm can be the mode with k votes, and how many arms may tie there."""
+) -> tuple[bool, int, float]:
+    """Poisson terms of order k; whether any arm can be the mode with k votes, how many arms may tie there, and the
+    probability that no arm has more.
+    """
     ties = 0
     everything = 1.0
     largest = 0.0
@@ -74,16 +76,7 @@ def _reach(
         largest = max(largest, term[a] / (below[a] + term[a]))
         if term[a] > _NEGLIGIBLE * below[a]:
             ties += 1
-    return everything * largest > _NEGLIGIBLE * math.exp(log_mass), ties
-
-
-@rule
-def _mostly_below(below: FloatArray) -> bool:
-    """Whether every arm's votes mostly lie below the order reached."""
-    least = 1.0
-    for a in range(below.size):
-        least = min(least, below[a])
-    return least > 0.5
+    return everything * largest > _NEGLIGIBLE * math.exp(log_mass), ties, everything
 
 
 @rule
@@ -132,7 +125,7 @@ def _propensities_of_many(number: int, p: FloatArray, first_of_ties: bool, out: 
     before = np.empty_like(lower)
     term, below = np.empty(count), np.zeros(count)
     for k in range(number + 1):
-        possible, ties = _reach(number, log_mass, k, p, term, below)
+        possible, ties, everything = _reach(number, log_mass, k, p, term, below)
         for m in range(points):
             phase[m] = root[(k * m) % size]
         if possible and k * count >= number:
@@ -143,7 +136,7 @@ def _propensities_of_many(number: int, p: FloatArray, first_of_ties: bool, out: 
                 for i in range(nodes):
                     u, weight = _SHARE[nodes, i], _SHARE_WEIGHT[nodes, i]
                     _add_modes(u, u, weight, term, lower, phase, turn, running, before, out)
-        elif k * count >= number and _mostly_below(below):  # past every arm's reach
+        elif k * count >= number and everything > 0.5:  # past every arm's reach
             break
         for a in range(count):
             below[a] += term[a]

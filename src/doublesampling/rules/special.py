@@ -2,12 +2,18 @@
 
 import math
 
+import numpy as np
+
 from doublesampling.rules.compiled import rule
 
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 _SQRT_HALF = math.sqrt(0.5)
 _FAR = 25.0  # beyond this many deviations erfc nears underflow and eight terms of the asymptotic series are exact
 _NEVER = -math.inf
+_LOG_HALF = math.log(0.5)
+_STIRLING_OF_WHOLE = np.array(
+    [0.0] + [math.lgamma(n) - (n - 0.5) * math.log(n) + n - _HALF_LOG_TWO_PI for n in range(1, 10)]
+)
 
 
 @rule
@@ -17,7 +23,7 @@ def log_difference(log_big: float, log_small: float) -> float:
     if gap >= 0.0 or math.isinf(log_big):
         return _NEVER
     # two forms of log(1 - e^gap), each exact where the other cancels
-    return log_big + (math.log(-math.expm1(gap)) if gap > -0.6931471805599453 else math.log1p(-math.exp(gap)))
+    return log_big + (math.log(-math.expm1(gap)) if gap > _LOG_HALF else math.log1p(-math.exp(gap)))
 
 
 @rule
@@ -77,6 +83,8 @@ def normal_quantile(p: float) -> float:
 def stirling_error(x: float) -> float:
     """Log Gamma(x) less Stirling's formula (x - 1/2) log x - x + log sqrt(2 pi): small, smooth, never cancelling."""
     if x < 10.0:
+        if x == math.floor(x) and x >= 1.0:
+            return _STIRLING_OF_WHOLE[int(x)]
         return math.lgamma(x) - (x - 0.5) * math.log(x) + x - _HALF_LOG_TWO_PI
     y = 1.0 / (x * x)
     series = 1.0 / 156.0 * y - 691.0 / 360360.0
@@ -96,7 +104,10 @@ def deviance(x: float, mean: float) -> float:
     term = 2.0 * x * gap
     for k in range(1, 12):
         term *= gap * gap
-        total += term / (2 * k + 1)
+        change = term / (2 * k + 1)
+        total += change
+        if abs(change) <= 1e-17 * abs(total):
+            break
     return total
 
 
@@ -140,45 +151,47 @@ def log_beta_fall(alpha: float, beta: float, u: float) -> float:
 
 @rule
 def _beta_fraction(alpha: float, beta: float, x: float) -> float:
-    """The continued fraction of the incomplete beta function, by Lentz's method; quick for x below the mean."""
-    tiny = 1e-300
-    c = 1.0
-    d = 1.0 / (1.0 - (alpha + beta) * x / (alpha + 1.0))
-    total = d
+    """The continued fraction of the incomplete beta function, by its convergents; quick for x below the mean."""
+    top_before, top = 1.0, 1.0
+    low_before, low = 1.0, 1.0 - (alpha + beta) * x / (alpha + 1.0)
+    value = top / low
     for m in range(1, 20000):
-        even = m * (beta - m) * x / ((alpha + 2 * m - 1.0) * (alpha + 2 * m))
-        odd = -(alpha + m) * (alpha + beta + m) * x / ((alpha + 2 * m) * (alpha + 2 * m + 1.0))
-        d = 1.0 + even * d
-        d = 1.0 / (d if abs(d) > tiny else tiny)
-        c = 1.0 + even / c
-        c = c if abs(c) > tiny else tiny
-        total *= d * c
-        d = 1.0 + odd * d
-        d = 1.0 / (d if abs(d) > tiny else tiny)
-        c = 1.0 + odd / c
-        c = c if abs(c) > tiny else tiny
-        total *= d * c
-        if abs(d * c - 1.0) < 1e-16:
+        middle = alpha + 2.0 * m
+        even = m * (beta - m) * x / ((middle - 1.0) * middle)
+        odd = -(alpha + m) * (alpha + beta + m) * x / (middle * (middle + 1.0))
+        top_before, low_before = top + even * top_before, low + even * low_before
+        top, low = top_before + odd * top, low_before + odd * low
+        before, value = value, top / low
+        if abs(value - before) <= 1e-16 * abs(value):
             break
-    return total
+        if not 1e-100 < abs(low) < 1e100:  # only the ratio matters: keep both in range
+            scale = 1.0 / low
+            top_before, top, low_before, low = top_before * scale, top * scale, low_before * scale, 1.0
+    return value
+
+
+@rule
+def _log_beta_tails_and_density(alpha: float, beta: float, log_peak: float, z: float) -> tuple[float, float, float]:
+    density = log_peak + log_beta_fall(alpha, beta, z - math.log(alpha / beta))
+    x = 1.0 / (1.0 + math.exp(-z)) if z > -700.0 else 0.0
+    if x * (alpha + beta + 2.0) < alpha + 1.0:
+        lower = min(density - math.log(alpha) + math.log(_beta_fraction(alpha, beta, x)), 0.0)
+        return lower, log_difference(0.0, lower), density
+    miss = 1.0 / (1.0 + math.exp(z)) if z < 700.0 else 0.0
+    upper = min(density - math.log(beta) + math.log(_beta_fraction(beta, alpha, miss)), 0.0)
+    return log_difference(0.0, upper), upper, density
 
 
 @rule
 def log_beta_tails(alpha: float, beta: float, z: float) -> tuple[float, float]:
     """(log P(X < x), log P(X > x)) of X ~ Beta(alpha, beta) at log odds z of x, both right in their own tail."""
-    density = log_beta_peak(alpha, beta) + log_beta_fall(alpha, beta, z - math.log(alpha / beta))
-    x = 1.0 / (1.0 + math.exp(-z)) if z > -700.0 else 0.0
-    miss = 1.0 / (1.0 + math.exp(z)) if z < 700.0 else 0.0
-    if x * (alpha + beta + 2.0) < alpha + 1.0:
-        lower = min(density - math.log(alpha) + math.log(_beta_fraction(alpha, beta, x)), 0.0)
-        return lower, log_difference(0.0, lower)
-    upper = min(density - math.log(beta) + math.log(_beta_fraction(beta, alpha, miss)), 0.0)
-    return log_difference(0.0, upper), upper
+    lower, upper, _ = _log_beta_tails_and_density(alpha, beta, log_beta_peak(alpha, beta), z)
+    return lower, upper
 
 
 @rule
-def beta_upper_quantile(alpha: float, beta: float, log_tail: float) -> float:
-    """The log odds z with log P(X > x) = log_tail, X ~ Beta(alpha, beta).
+def beta_upper_quantile(alpha: float, beta: float, log_tail: float, start: float) -> float:
+    """The log odds z with log P(X > x) = log_tail, X ~ Beta(alpha, beta), sought from a start (nan: the peak).
 
     The log odds of a beta variable have a log-concave density, so their log tail is concave: Newton's steps on it
     overshoot at most once and then approach from one side.
@@ -187,32 +200,42 @@ def beta_upper_quantile(alpha: float, beta: float, log_tail: float) -> float:
         return -math.inf
     if math.isinf(log_tail):
         return math.inf
-    peak, centre = log_beta_peak(alpha, beta), math.log(alpha / beta)
-    z = centre
+    log_peak = log_beta_peak(alpha, beta)
+    z = start if math.isfinite(start) else math.log(alpha / beta)
     for _ in range(200):
-        _, upper = log_beta_tails(alpha, beta, z)
-        log_hazard = peak + log_beta_fall(alpha, beta, z - centre) - upper
-        step = (upper - log_tail) * math.exp(-log_hazard)
+        _, upper, density = _log_beta_tails_and_density(alpha, beta, log_peak, z)
+        gap = upper - log_tail
+        inverse_hazard = math.exp(upper - density)
+        step = gap * inverse_hazard
+        if not abs(step) < 1e15:  # so far below that the tail no longer answers: start from the peak
+            z = math.log(alpha / beta)
+            continue
+        if abs(gap) < 0.1:  # near the end Halley's correction, which cubes the error, saves a step
+            slope = alpha - (alpha + beta) / (1.0 + math.exp(-z)) if z > -700.0 else alpha
+            step /= 1.0 + 0.5 * gap * (1.0 + slope * inverse_hazard)
         z += step
-        if abs(step) <= 4e-16 * max(abs(z), 1e-3) or abs(upper - log_tail) < 1e-15:
+        if abs(gap) < 1e-5:
             break
     return z
 
 
 @rule
-def student_upper_quantile(freedom: float, log_tail: float) -> float:
-    """The t with log P(T > t) = log_tail for a Student t variable; infinite freedom gives the normal."""
-    log_half = -0.6931471805599453
-    if log_tail > log_half:
-        return -student_upper_quantile_above(freedom, log_difference(0.0, log_tail))
-    return student_upper_quantile_above(freedom, log_tail)
+def student_upper_quantile(freedom: float, log_tail: float, start: float) -> float:
+    """The t with log P(T > t) = log_tail for a Student t variable; infinite freedom gives the normal.
+
+    start, where it is a number above zero, is a t near the answer.
+    """
+    if log_tail > _LOG_HALF:
+        return -student_upper_quantile_above(freedom, log_difference(0.0, log_tail), -start)
+    return student_upper_quantile_above(freedom, log_tail, start)
 
 
 @rule
-def student_upper_quantile_above(freedom: float, log_tail: float) -> float:
+def student_upper_quantile_above(freedom: float, log_tail: float, start: float) -> float:
     """The same for tails of at most one half: T^2 / (freedom + T^2) is a beta variable."""
-    if math.isinf(freedom):
-        return -normal_quantile(math.exp(log_tail))
-    log_two = 0.6931471805599453
-    z = beta_upper_quantile(0.5, 0.5 * freedom, min(log_tail + log_two, 0.0))
-    return math.sqrt(freedom) * math.exp(0.5 * z)
+    if freedom > 1e7:  # the first term of the expansion in 1 / freedom leaves 1e-12
+        z = -normal_quantile(math.exp(log_tail))
+        return z + (z * z * z + z) / (4.0 * freedom)
+    root = math.sqrt(freedom)
+    near = 2.0 * math.log(start / root) if start > 0.0 else math.nan
+    return root * math.exp(0.5 * beta_upper_quantile(0.5, 0.5 * freedom, min(log_tail - _LOG_HALF, 0.0), near))

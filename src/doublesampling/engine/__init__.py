@@ -1,0 +1,1 @@
+"""The engine: millions of realizations on threads, on a GPU, on a cluster, with the same numbers."""

@@ -1,0 +1,96 @@
+"""Blocks of realizations: how one is played, and how their moments are merged, always in the same order."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doublesampling.engine import cpu
+from doublesampling.engine.plan import BLOCK, Plan
+
+FloatArray = NDArray[np.float64]
+
+_SQUARED = 2  # regret and observed regret, the first two rows, have a variance of their own
+
+
+class Unit(NamedTuple):
+    """A block's place in a simulation."""
+
+    problem: int
+    policy: int
+    block: int
+
+
+class Block(NamedTuple):
+    """What a block of realizations left behind.
+
+    means : float array (4 + arm, column), of regret, observed regret, whether the best arm was played, N, and p.
+    squares : float array (2, column), squared deviations of the first two. final : float array (realization).
+    kept : float array (realization, time, 3 + arm) of arm, reward, N and p; or empty.
+    """
+
+    means: FloatArray
+    squares: FloatArray
+    final: FloatArray
+    kept: FloatArray
+
+
+def block_size(plan: Plan, block: int) -> int:
+    """How many realizations a block holds: all the same, but for the last."""
+    return min(BLOCK, plan.realizations - block * BLOCK)
+
+
+def play_block(plan: Plan, unit: Unit) -> Block:
+    """Play one block on this thread."""
+    problem, policy = plan.problems[unit.problem], plan.policies[unit.policy]
+    count = block_size(plan, unit.block)
+    arms, times = problem.arms, plan.times.size
+    means, squares, final = np.zeros((4 + arms, times)), np.zeros((_SQUARED, times)), np.empty(count)
+    kept = np.empty((count, plan.horizon, 3 + arms) if plan.trajectories else (0, 0, 3 + arms))
+    table = plan.two_arm_tables[unit.policy] if arms == 2 else policy.table
+    kernel = cpu.play_beta if problem.family == "beta" else cpu.play_gaussian
+    kernel(
+        np.uint64(plan.seed), np.uint64(unit.problem), unit.block * BLOCK, count, plan.horizon,
+        *problem.world, *problem.prior, policy.whole, policy.real, table, plan.columns, means, squares, final, kept,
+    )  # type: ignore[arg-type]  # fmt: skip
+    return Block(means, squares, final, kept)
+
+
+def play_units(plan: Plan, units: list[Unit]) -> list[Block]:
+    """Play several blocks, one after another: what a worker of a cluster is given."""
+    return [play_block(plan, unit) for unit in units]
+
+
+@dataclass
+class Moments:
+    """The moments of a problem and policy, merged block by block in the order of the blocks (Chan's formula)."""
+
+    count: int = 0
+    means: FloatArray = field(default_factory=lambda: np.empty(0))
+    squares: FloatArray = field(default_factory=lambda: np.empty(0))
+    final: list[FloatArray] = field(default_factory=list)
+    kept: list[FloatArray] = field(default_factory=list)
+    _early: dict[int, Block] = field(default_factory=dict)
+    _next: int = 0
+
+    def add(self, index: int, block: Block) -> None:
+        """Merge a block, or keep it until those before it have come: the order of arrival never matters."""
+        self._early[index] = block
+        while self._next in self._early:
+            self._merge(self._early.pop(self._next))
+            self._next += 1
+
+    def _merge(self, block: Block) -> None:
+        size = block.final.size
+        total = self.count + size
+        if self.count == 0:
+            self.means, self.squares = block.means.copy(), block.squares.copy()
+        else:
+            change = block.means - self.means
+            self.means += change * (size / total)
+            self.squares += block.squares + change[:_SQUARED] ** 2 * (self.count * size / total)
+        self.count = total
+        self.final.append(block.final)
+        if block.kept.size:
+            self.kept.append(block.kept)

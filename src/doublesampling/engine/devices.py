@@ -1,0 +1,19 @@
+"""Which devices there are."""
+
+import functools
+
+
+@functools.cache
+def cuda_problem() -> str:
+    """Why CUDA cannot be used, and what to do; empty where it can."""
+    try:
+        import numba_cuda  # type: ignore[import-not-found,unused-ignore]  # noqa: F401
+    except ImportError:
+        return "device='cuda' needs numba-cuda: pip install 'doublesampling[cuda]'"
+    except Exception as problem:  # a CUDA toolkit can fail to load in many ways
+        return f"device='cuda' needs a working numba-cuda, which fails to load: {problem}"
+    from numba import cuda
+
+    if not cuda.is_available():
+        return "device='cuda' needs an NVIDIA GPU and its driver, and none was found. Use device='cpu' or 'auto'."
+    return ""

@@ -1,0 +1,192 @@
+"""``ds.simulate``: policies against bandits, many realizations at once."""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from typing import Any
+
+import xarray as xr
+
+from doublesampling import checks
+from doublesampling.engine.blocks import BLOCK, Block, Moments, Unit, play_units
+from doublesampling.engine.plan import Plan, make_plan
+from doublesampling.engine.progress import Progress
+from doublesampling.engine.store import Store
+from doublesampling.errors import Interrupted, SettingError
+from doublesampling.results import to_dataset
+from doublesampling.rules import play
+
+_LOCAL_SECONDS, _REMOTE_SECONDS = 0.2, 3.0
+_MOST_KEPT = 2 * 2**30
+
+
+def simulate(
+    bandits: Any,
+    policies: Any,
+    *,
+    horizon: int,
+    realizations: int,
+    seed: int = 0,
+    belief: Any = None,
+    device: str = "auto",
+    executor: Any = None,
+    progress: bool | Callable[[int, int], None] | None = None,
+    times: Any = "all",
+    keep: Sequence[str] = (),
+    store: Any = None,
+    threads: int | None = None,
+) -> xr.Dataset:
+    """Play policies against one bandit or a list of them, and average over many realizations.
+
+    The same seed gives the same numbers on any number of threads and workers, in any chunks. Policies meet the same
+    luck: contexts and rewards do not depend on who plays. ``times`` is "all", "log" or a list of steps to record;
+    ``keep=("trajectories",)`` keeps every step of every realization. ``executor`` is anything like
+    concurrent.futures.Executor, or a Dask client; ``store`` a folder where finished pieces are kept, so that a killed
+    run goes on where it stopped. ``progress`` is True, False, or a function of (done, total).
+
+    >>> import doublesampling as ds
+    >>> result = ds.simulate(
+    ...     ds.BernoulliBandit([0.4, 0.8]), [ds.Oracle()], horizon=10, realizations=4, seed=1, device="cpu"
+    ... )
+    >>> result.cumulative_regret.values.max()
+    np.float64(0.0)
+    """
+    plan = make_plan(
+        bandits, policies, horizon=horizon, realizations=realizations, seed=seed, belief=belief, times=times, keep=keep
+    )
+    _check_memory(plan)
+    used = _check_device(device, plan)
+    if used == "cuda":
+        from doublesampling.engine import cuda
+
+        return to_dataset(plan, cuda.play(plan), cuda.name())
+    moments = [[Moments() for _ in plan.policies] for _ in plan.problems]
+    run = _Run(plan, moments, None if store is None else Store(store, plan), Progress(progress))
+    try:
+        run.play(executor, threads)
+    except KeyboardInterrupt:
+        partial = to_dataset(plan, moments, "cpu")
+        raise Interrupted("stopped", partial) from None
+    return to_dataset(plan, moments, "cpu")
+
+
+def _check_memory(plan: Plan) -> None:
+    if not plan.trajectories:
+        return
+    cells = len(plan.problems) * len(plan.policies) * plan.realizations * plan.horizon
+    size = cells * (3 + plan.arms) * 8
+    if size > _MOST_KEPT:
+        wanted, allowed = size / 2**30, _MOST_KEPT / 2**30
+        raise SettingError(
+            f"Keeping every trajectory would take {wanted:.1f} GiB; at most {allowed:.0f} are allowed. "
+            "Lower realizations or horizon, or leave keep out: moments are always kept."
+        )
+
+
+def _check_device(device: str, plan: Plan) -> str:
+    checks.one_of("device", device, ("auto", "cpu", "cuda"))
+    if device == "cpu" or (device == "auto" and plan.trajectories):
+        return "cpu"
+    from doublesampling.engine.devices import cuda_problem
+
+    problem = cuda_problem()
+    if device == "cuda":
+        if problem:
+            raise SettingError(problem)
+        if plan.trajectories:
+            raise SettingError("Trajectories are kept on the CPU only. Pass device='cpu'.")
+        return "cuda"
+    return "cpu" if problem else "cuda"
+
+
+class _Run:
+    """One simulation on the way: what is left to play, and where finished blocks go."""
+
+    def __init__(self, plan: Plan, moments: list[list[Moments]], store: Store | None, progress: Progress) -> None:
+        self.plan, self.moments, self.store, self.progress = plan, moments, store, progress
+        self.total = len(plan.problems) * len(plan.policies) * plan.blocks
+
+    def play(self, executor: Any, threads: int | None) -> None:
+        """Play every unit, here or wherever the executor likes."""
+        left = list(self._units_left())
+        with self.progress.over(self.total, self.total - len(left), "blocks"):
+            if executor is not None:
+                self._spread(as_executor(executor), left, _REMOTE_SECONDS, ahead=64)
+                return
+            threads = _check_threads(threads)
+            pool = ThreadPoolExecutor(max_workers=threads)
+            try:
+                self._spread(pool, left, _LOCAL_SECONDS, ahead=2 * threads)
+            finally:
+                pool.shutdown(wait=True, cancel_futures=True)
+
+    def _units_left(self) -> Iterator[Unit]:
+        """Every unit in order, less what the store already holds."""
+        for i in range(len(self.plan.problems)):
+            for j in range(len(self.plan.policies)):
+                for k in range(self.plan.blocks):
+                    unit = Unit(i, j, k)
+                    found = self.store.find(unit) if self.store else None
+                    if found is None:
+                        yield unit
+                    else:
+                        self.moments[i][j].add(k, found)
+
+    def _spread(self, pool: Executor, left: list[Unit], seconds: float, ahead: int) -> None:
+        """Hand out chunks of about so many seconds, never more than a few ahead of what is merged."""
+        chunks = deque(cut(self.plan, left, seconds))
+        flying: dict[Future[list[Block]], list[Unit]] = {}
+        while chunks or flying:
+            while chunks and len(flying) < ahead:
+                units = chunks.popleft()
+                flying[pool.submit(play_units, self.plan, units)] = units
+            for future in wait(flying, return_when=FIRST_COMPLETED).done:
+                self._absorb(flying.pop(future), future.result())
+
+    def _absorb(self, units: list[Unit], blocks: list[Block]) -> None:
+        if self.store:
+            self.store.write(units, blocks)
+        for unit, block in zip(units, blocks, strict=True):
+            self.moments[unit.problem][unit.policy].add(unit.block, block)
+        self.progress.advance(len(units))
+
+
+def cut(plan: Plan, units: list[Unit], seconds: float) -> Iterator[list[Unit]]:
+    """Consecutive units in chunks of about so many seconds each, by a rough guess of their cost."""
+    chunk: list[Unit] = []
+    cost = 0.0
+    for unit in units:
+        chunk.append(unit)
+        cost += guess_seconds(plan, unit)
+        if cost >= seconds:
+            yield chunk
+            chunk, cost = [], 0.0
+    if chunk:
+        yield chunk
+
+
+def guess_seconds(plan: Plan, unit: Unit) -> float:
+    """About how long a block takes on one core."""
+    problem, kind = plan.problems[unit.problem], plan.policies[unit.policy].whole[play.KIND]
+    integrates = kind == play.DOUBLE_SAMPLING and (problem.family == "gaussian" or problem.arms > 3)
+    per_step = 0.3e-6 * problem.arms + (1e-6 * problem.arms if integrates else 0.0)
+    return BLOCK * plan.horizon * (per_step + 2e-9 * problem.arms * problem.dimension**2)
+
+
+def _check_threads(threads: int | None) -> int:
+    if threads is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return checks.integer("threads", threads, least=1, most=4096)
+
+
+def as_executor(executor: Any) -> Executor:
+    """A concurrent.futures executor as it is, or a Dask client as one."""
+    if hasattr(executor, "get_executor"):  # a Dask client; a worker that dies is replaced, so pieces may be tried again
+        found: Executor = executor.get_executor(pure=False, retries=10)
+        return found
+    if callable(getattr(executor, "submit", None)):
+        return executor  # type: ignore[no-any-return]
+    raise SettingError(
+        f"executor must be a concurrent.futures executor or a Dask client, got {checks.shown(executor)}."
+    )

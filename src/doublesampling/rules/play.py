@@ -1,0 +1,127 @@
+"""One decision of a simulated realization: every policy, on the same rules that decide a live one."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doublesampling.rules.belief import marginal_draw, marginal_mean, marginal_upper_quantile
+from doublesampling.rules.candidates import log_false_alarm, number_of_candidates, number_of_candidates_until
+from doublesampling.rules.choice import draw_candidates, explore, mode
+from doublesampling.rules.compiled import inlined, rule
+from doublesampling.rules.draws import POSTERIOR, Address
+from doublesampling.rules.optimality import sampled_optimality
+from doublesampling.rules.rivals import bayes_ucb_log_tail
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+# policies
+DOUBLE_SAMPLING = 0
+THOMPSON = 1
+BAYES_UCB = 2
+GREEDY = 3
+EPSILON_GREEDY = 4
+ORACLE = 5
+
+# where a policy's settings stand in its whole numbers and in its real ones
+KIND, SAMPLES, CAP, FIRST_OF_TIES, ALARM = range(5)
+LOG_BASE, SCALE, HORIZON, EPSILON = range(4)
+
+
+@inlined
+def double_sampling(
+    whole: IntArray, real: FloatArray, table: IntArray, time: float, address: Address, p: FloatArray, votes: IntArray
+) -> tuple[int, int]:
+    """The arm and N; p holds the exact probabilities and is left holding the estimate."""
+    if whole[SAMPLES] > 0:
+        sampled_optimality(address, whole[SAMPLES], p, votes)
+    if table.size > 0:  # two arms: N is a function of one count, known beforehand
+        number = table[votes[0]]
+    elif math.isnan(real[HORIZON]):
+        number = number_of_candidates(log_false_alarm(whole[ALARM], p), real[LOG_BASE], real[SCALE], whole[CAP])
+    else:
+        number = number_of_candidates_until(max(real[HORIZON] - time, 1.0), p, whole[CAP])
+    draw_candidates(address, number, p, votes)
+    return mode(votes, whole[FIRST_OF_TIES] == 1, address), number
+
+
+@inlined
+def one_candidate(whole: IntArray, address: Address, p: FloatArray, votes: IntArray) -> int:
+    """Thompson sampling where p is known: double sampling's choice with N = 1."""
+    draw_candidates(address, min(whole[CAP], 1), p, votes)
+    return mode(votes, whole[FIRST_OF_TIES] == 1, address)
+
+
+@rule
+def _fill_quantiles(family: int, parameters: FloatArray, time: float, values: FloatArray, starts: FloatArray) -> None:
+    """Bayes-UCB's quantiles; each search starts where the arm's last one ended."""
+    log_tail = bayes_ucb_log_tail(time)
+    for a in range(values.size):
+        first, second, third = parameters[a, 0], parameters[a, 1], parameters[a, 2]
+        twin = -1
+        for b in range(a):  # equal laws must tie to the last bit, wherever their searches came from
+            if parameters[b, 0] == first and parameters[b, 1] == second and parameters[b, 2] == third:
+                twin = b
+                break
+        if twin >= 0:
+            values[a], starts[a] = values[twin], starts[twin]
+        else:
+            values[a], starts[a] = marginal_upper_quantile(family, first, second, third, log_tail, starts[a])
+
+
+@rule
+def choose_by_value(
+    whole: IntArray,
+    real: FloatArray,
+    family: int,
+    parameters: FloatArray,
+    truth: FloatArray,
+    time: float,
+    address: Address,
+    values: FloatArray,
+    starts: FloatArray,
+) -> int:
+    """The arm of every policy that plays the largest of some number per arm."""
+    kind = whole[KIND]
+    if kind == BAYES_UCB:
+        _fill_quantiles(family, parameters, time, whole[SAMPLES], address, values, starts)
+    else:
+        for a in range(values.size):
+            first, second, third = parameters[a, 0], parameters[a, 1], parameters[a, 2]
+            if kind == ORACLE:
+                values[a] = truth[a]
+            elif kind == THOMPSON:
+                values[a] = marginal_draw(family, first, second, third, address, POSTERIOR, np.uint64(a))
+            else:
+                values[a] = marginal_mean(family, first, second)
+    arm = mode(values, whole[FIRST_OF_TIES] == 1, address)
+    if kind == EPSILON_GREEDY:
+        return explore(arm, values.size, real[EPSILON], address)
+    return arm
+
+
+@inlined
+def record(
+    column: int, inverse: float, regret: float, observed: float, correct: bool, number: int, p: FloatArray,
+    means: FloatArray, squares: FloatArray,
+) -> None:  # fmt: skip
+    """Welford's update of the moments at one time step by one more realization; inverse is 1 / realizations so far."""
+    change = regret - means[0, column]
+    means[0, column] += change * inverse
+    squares[0, column] += change * (regret - means[0, column])
+    change = observed - means[1, column]
+    means[1, column] += change * inverse
+    squares[1, column] += change * (observed - means[1, column])
+    means[2, column] += ((1.0 if correct else 0.0) - means[2, column]) * inverse
+    means[3, column] += (number - means[3, column]) * inverse
+    for a in range(p.size):
+        means[4 + a, column] += (p[a] - means[4 + a, column]) * inverse
+
+
+@inlined
+def keep(row: FloatArray, arm: int, paid: float, number: int, p: FloatArray) -> None:
+    """One step of a trajectory that is kept: arm, reward, N and p."""
+    row[0], row[1], row[2] = arm, paid, number
+    for a in range(p.size):
+        row[3 + a] = p[a]

@@ -1,0 +1,51 @@
+"""What a simulated world shows and pays, found at addresses that no policy can move."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doublesampling.rules.compiled import rule
+from doublesampling.rules.draws import CONTEXT, REWARD, Address, normal, uniform, uniforms
+from doublesampling.rules.special import normal_quantile
+
+FloatArray = NDArray[np.float64]
+
+# where contexts come from
+UNIFORM = 0
+NORMAL = 1
+GIVEN = 2
+
+
+@rule
+def fill_context(kind: int, given: FloatArray, address: Address, context: FloatArray) -> None:
+    """The context at an address: uniform on [0, 1], standard normal, or the given path (time, dimension) in turn."""
+    if kind == GIVEN:
+        row = (int(address[3]) - 1) % given.shape[0]
+        for i in range(context.size):
+            context[i] = given[row, i]
+        return
+    four = uniforms(address, CONTEXT, np.uint64(0))
+    for i in range(context.size):
+        if i > 0 and i % 4 == 0:
+            four = uniforms(address, CONTEXT, np.uint64(i // 4))
+        context[i] = four[i % 4] if kind == UNIFORM else normal_quantile(four[i % 4])
+
+
+@rule
+def bernoulli_reward(probability: float, arm: int, address: Address) -> float:
+    """1 with the arm's probability, else 0; the same luck for an arm whichever policy plays it."""
+    return 1.0 if uniform(address, REWARD, np.uint64(arm)) < probability else 0.0
+
+
+@rule
+def gaussian_reward(mean: float, noise: float, arm: int, address: Address) -> float:
+    """The arm's mean plus Gaussian noise."""
+    return mean + noise * normal(address, REWARD, np.uint64(arm))
+
+
+@rule
+def linear_mean(weights: FloatArray, context: FloatArray) -> float:
+    """The expected reward x^T w."""
+    total = 0.0
+    for i in range(context.size):
+        total += weights[i] * context[i]
+    return total
