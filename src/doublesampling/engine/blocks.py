@@ -1,5 +1,6 @@
 """Blocks of realizations: how one is played, and how their moments are merged, always in the same order."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -49,11 +50,11 @@ def play_block(plan: Plan, unit: Unit) -> Block:
     means, squares, final = np.zeros((4 + arms, times)), np.zeros((_SQUARED, times)), np.empty(count)
     kept = np.empty((count, plan.horizon, 3 + arms) if plan.trajectories else (0, 0, 3 + arms))
     table = plan.two_arm_tables[unit.policy] if arms == 2 else policy.table
-    kernel = cpu.play_beta if problem.family == "beta" else cpu.play_gaussian
+    kernel: Callable[..., None] = cpu.play_beta if problem.family == "beta" else cpu.play_gaussian
     kernel(
         np.uint64(plan.seed), np.uint64(unit.problem), unit.block * BLOCK, count, plan.horizon,
         *problem.world, *problem.prior, policy.whole, policy.real, table, plan.columns, means, squares, final, kept,
-    )  # type: ignore[arg-type]  # fmt: skip
+    )  # fmt: skip
     return Block(means, squares, final, kept)
 
 

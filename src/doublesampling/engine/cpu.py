@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules import belief, optimality, play, recurrence, reward
+from doublesampling.rules import belief, carried, optimality, play, recurrence, reward
 from doublesampling.rules.doors import door
 
 FloatArray = NDArray[np.float64]
@@ -33,8 +33,10 @@ def play_beta(
     alpha, beta = parameters[:, 0], parameters[:, 1]
     p, values, starts = np.empty(arms), np.empty(arms), np.empty(arms)
     votes, track = np.empty(arms, dtype=np.int64), np.empty(start.size)
-    survey = np.empty((arms, optimality.SURVEY_COLUMNS))
-    panel = np.empty((arms + 1, optimality.PANEL_ROWS, optimality.PANEL_NODES))
+    carries = kind == play.DOUBLE_SAMPLING and not tracked
+    survey, notes = np.empty((arms, optimality.SURVEY_COLUMNS)), np.empty((arms + 1, carried.NOTE_COLUMNS))
+    panels = carried.MOST_PANELS if carries else 0
+    book = np.empty((panels, arms + 1, optimality.PANEL_ROWS, optimality.PANEL_NODES))
     best = truth[0]
     for a in range(arms):
         best = max(best, truth[a])
@@ -44,13 +46,14 @@ def play_beta(
         for i in range(start.size):
             track[i] = start[i]
         regret = observed = 0.0
+        serves = False
         for t in range(horizon):
             address = (seed, bandit, np.uint64(first + r), np.uint64(t + 1))
             number = 1
             if tracked:
                 recurrence.tracked_optimality(track, p)
-            elif kind == play.DOUBLE_SAMPLING:
-                optimality.probability_optimal(family, parameters, optimality.QUICK, p, survey, panel)
+            elif carries:
+                carried.carried_optimality(parameters, not serves, p, survey, book, notes)
             if kind == play.DOUBLE_SAMPLING:
                 arm, number = play.double_sampling(whole, real, table, t + 1.0, address, p, votes)
             elif tracked:
@@ -70,6 +73,8 @@ def play_beta(
                     recurrence.follow_two(alpha, beta, track, arm, paid > 0.5)
                 else:
                     recurrence.follow_three(alpha, beta, track, arm, paid > 0.5)
+            elif carries:
+                serves = carried.carry(parameters, arm, paid > 0.5, book, notes)
             alpha[arm], beta[arm] = belief.beta_update(alpha[arm], beta[arm], paid)
         final[r] = regret
 
@@ -123,7 +128,7 @@ def play_gaussian(
                 parameters[a, 0], parameters[a, 1], parameters[a, 2] = location, scale, freedom
             number = 1
             if kind == play.DOUBLE_SAMPLING:
-                optimality.probability_optimal(family, parameters, optimality.QUICK, p, survey, panel)
+                optimality.probability_optimal(family, parameters, optimality.QUICK_STUDENT, p, survey, panel)
                 arm, number = play.double_sampling(whole, real, table, t + 1.0, address, p, votes)
             else:
                 arm = play.choose_by_value(whole, real, family, parameters, truth, t + 1.0, address, values, starts)

@@ -14,6 +14,6 @@ def cuda_problem() -> str:
         return f"device='cuda' needs a working numba-cuda, which fails to load: {problem}"
     from numba import cuda
 
-    if not cuda.is_available():
+    if not cuda.is_available():  # type: ignore[no-untyped-call]
         return "device='cuda' needs an NVIDIA GPU and its driver, and none was found. Use device='cpu' or 'auto'."
     return ""

@@ -19,7 +19,7 @@ from doublesampling.rules import doors, play, recurrence, reward
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-BLOCK = 256
+BLOCK = 64
 """Realizations that are played and averaged together. Part of every result: other blocks round differently."""
 
 _LARGEST_TABLE = 20_000

@@ -9,8 +9,8 @@ from typing import Any
 import xarray as xr
 
 from doublesampling import checks
-from doublesampling.engine.blocks import BLOCK, Block, Moments, Unit, play_units
-from doublesampling.engine.plan import Plan, make_plan
+from doublesampling.engine.blocks import Block, Moments, Unit, play_units
+from doublesampling.engine.plan import BLOCK, Plan, make_plan
 from doublesampling.engine.progress import Progress
 from doublesampling.engine.store import Store
 from doublesampling.errors import Interrupted, SettingError

@@ -38,11 +38,10 @@ _DIGEST = sources_digest()
 def door(function: Callable[P, R]) -> Callable[P, R]:
     """Compile for calls from Python and keep the machine code on disk under a name that knows its sources."""
     function.__qualname__ = f"{function.__qualname__}_{_DIGEST}"
-    options = {"error_model": "numpy", "nogil": True}
     try:
-        return cast(Callable[P, R], numba.njit(**options, cache=True)(function))
+        return cast(Callable[P, R], numba.njit(error_model="numpy", nogil=True, cache=True)(function))
     except RuntimeError:  # no folder to keep machine code in: compile anew in each process
-        return cast(Callable[P, R], numba.njit(**options)(function))
+        return cast(Callable[P, R], numba.njit(error_model="numpy", nogil=True)(function))
 
 
 @rule

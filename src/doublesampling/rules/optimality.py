@@ -25,12 +25,14 @@ _NODES = 16
 # how fine the panels are: a tail below e^-fall is left out; a panel is so many deviations of the narrowest law wide
 Fineness = tuple[float, float]
 EXACT = (28.0, 1.5)  # right to 1e-11, for decisions that are kept
-QUICK = (18.0, 4.0)  # right to 1e-7, for simulations, whose samples blur it ten thousand times more
+# right to 1e-7, for simulations, whose samples blur it ten thousand times more
+QUICK_BETA = (18.0, 4.0)
+QUICK_STUDENT = (17.0, 6.0)
 
 # columns of the surveyed arms
-_CENTRE, _LOWER, _UPPER, _STEP_DOWN, _STEP_UP, _LOG_PEAK, _TAIL = range(7)
+CENTRE, LOWER, UPPER, _STEP_DOWN, _STEP_UP, _LOG_PEAK, _TAIL = range(7)
 SURVEY_COLUMNS = 7
-PANEL_ROWS = 3  # density, F, and the running product of F over the arms before
+PANEL_ROWS = 4  # density, F, the running product of F over the arms before; the last arm's row is scratch
 PANEL_NODES = _NODES
 
 
@@ -52,7 +54,7 @@ _NODE, _WEIGHT, _UPWARD = _gauss_legendre(_NODES)
 
 
 @rule
-def _edge(family: int, first: float, second: float, third: float, side: float, fall: float) -> float:
+def edge(family: int, first: float, second: float, third: float, side: float, fall: float) -> float:
     """How far from its peak a marginal's mass reaches on one side (+1 up, -1 down), but for e^-fall of it."""
     if family != BETA:
         if math.isinf(third):
@@ -73,7 +75,7 @@ def _edge(family: int, first: float, second: float, third: float, side: float, f
 
 
 @rule
-def _survey(family: int, parameters: FloatArray, fineness: Fineness, arms: FloatArray) -> float:
+def survey(family: int, parameters: FloatArray, fineness: Fineness, arms: FloatArray) -> float:
     """Fill one row per arm (centre, edges, steps, peak); returns the reward below which some arm is surely better."""
     fall, width = fineness
     steps = math.sqrt(2.0 * fall) / width
@@ -81,25 +83,25 @@ def _survey(family: int, parameters: FloatArray, fineness: Fineness, arms: Float
     for a in range(parameters.shape[0]):
         first, second, third = parameters[a, 0], parameters[a, 1], parameters[a, 2]
         centre = marginal_centre(family, first, second)
-        below = _edge(family, first, second, third, -1.0, fall)
-        above = _edge(family, first, second, third, 1.0, fall)
-        arms[a, _CENTRE] = centre
-        arms[a, _LOWER] = centre - below
-        arms[a, _UPPER] = centre + above
+        below = edge(family, first, second, third, -1.0, fall)
+        above = edge(family, first, second, third, 1.0, fall)
+        arms[a, CENTRE] = centre
+        arms[a, LOWER] = centre - below
+        arms[a, UPPER] = centre + above
         arms[a, _STEP_DOWN] = below / steps
         arms[a, _STEP_UP] = above / steps
         arms[a, _LOG_PEAK] = marginal_log_peak(family, first, second, third)
         arms[a, _TAIL] = 0.0
-        if arms[a, _LOWER] > arms[surest, _LOWER]:
+        if arms[a, LOWER] > arms[surest, LOWER]:
             surest = a
     if family != BETA:  # count from the surest arm, so that large locations do not round small scales away
         origin = parameters[surest, 0]
         for a in range(parameters.shape[0]):
             above = arms[a, _STEP_UP] * steps
-            arms[a, _CENTRE] = parameters[a, 0] - origin
-            arms[a, _LOWER] = arms[a, _CENTRE] - above
-            arms[a, _UPPER] = arms[a, _CENTRE] + above
-    return arms[surest, _LOWER]
+            arms[a, CENTRE] = parameters[a, 0] - origin
+            arms[a, LOWER] = arms[a, CENTRE] - above
+            arms[a, UPPER] = arms[a, CENTRE] + above
+    return arms[surest, LOWER]
 
 
 @rule
@@ -111,7 +113,7 @@ def _clear_of(distance: float, near: float) -> float:
 @rule
 def _step(family: int, parameters: FloatArray, width: float, arms: FloatArray, a: int, x: float) -> float:
     """The panel width that resolves one arm's density just below x."""
-    distance = x - arms[a, _CENTRE]
+    distance = x - arms[a, CENTRE]
     if family == BETA:  # log odds bend at 0, within pi: only laws wider than that need to know
         up, down = arms[a, _STEP_UP], arms[a, _STEP_DOWN]
         # towards the centre step by step: a long tail may end in a cliff on its other side
@@ -124,16 +126,16 @@ def _step(family: int, parameters: FloatArray, width: float, arms: FloatArray, a
 
 
 @rule
-def _panel_bottom(
+def panel_bottom(
     family: int, parameters: FloatArray, width: float, arms: FloatArray, top: float, floor: float
 ) -> float:
     """Where the panel that hangs from top ends, so that every density inside it is resolved."""
     bottom = floor
     for a in range(parameters.shape[0]):
-        if arms[a, _UPPER] >= top:
+        if arms[a, UPPER] >= top:
             bottom = max(bottom, top - _step(family, parameters, width, arms, a, top))
     for a in range(parameters.shape[0]):  # an arm that begins further down and is too narrow for this panel
-        upper = arms[a, _UPPER]
+        upper = arms[a, UPPER]
         if bottom < upper < top and _step(family, parameters, width, arms, a, upper) < top - bottom:
             bottom = max(bottom, upper)
     return bottom
@@ -169,9 +171,10 @@ def _student_densities(
             density[j] = half * math.exp(log_peak + fall)
         return
     peak = half * math.exp(log_peak)
+    start, step, share = (top - half) / scale, half / scale, 1.0 / freedom
     for j in range(_NODES):
-        r = (top + half * (_NODE[j] - 1.0)) / scale
-        work[j] = 1.0 / math.sqrt(1.0 + r * r / freedom)
+        r = start + step * _NODE[j]
+        work[j] = 1.0 / math.sqrt(1.0 + r * r * share)
         density[j] = peak
     while power > 0:
         if power & 1:
@@ -182,8 +185,29 @@ def _student_densities(
         power >>= 1
 
 
+@inlined
+def node_of(j: int) -> float:
+    """The j-th node on [-1, 1]."""
+    return _NODE[j]
+
+
+@inlined
+def gather_tail(density: FloatArray, below: FloatArray, tail: float) -> float:
+    """F at the nodes of a panel, from the tail above it; returns the tail above the next panel."""
+    for j in range(_NODES):
+        below[j] = 1.0 - tail
+    for k in range(_NODES):  # nodes innermost: several at once
+        mass = density[k]
+        for j in range(_NODES):
+            below[j] -= _UPWARD[k, j] * mass
+        tail += _WEIGHT[k] * mass
+    for j in range(_NODES):
+        below[j] = max(below[j], 0.0)
+    return tail
+
+
 @rule
-def _panel_densities(
+def panel_densities(
     family: int, parameters: FloatArray, arms: FloatArray, top: float, half: float, panel: FloatArray
 ) -> None:
     """Density and F of every arm at the nodes of a panel, and each arm's tail carried down to its bottom."""
@@ -197,32 +221,23 @@ def _panel_densities(
     for a in range(count):
         density, below = panel[a, 0], panel[a, 1]
         first, second, third = parameters[a, 0], parameters[a, 1], parameters[a, 2]
-        if arms[a, _UPPER] <= top - 2.0 * half:
+        if arms[a, UPPER] <= top - 2.0 * half:
             for j in range(_NODES):
                 density[j] = 0.0
                 below[j] = 1.0
             continue
         if family == BETA:
-            base = arms[a, _LOG_PEAK] + marginal_log_fall(family, first, second, third, top - arms[a, _CENTRE])
+            base = arms[a, _LOG_PEAK] + marginal_log_fall(family, first, second, third, top - arms[a, CENTRE])
             total = first + second
             for j in range(_NODES):
                 density[j] = half * math.exp(base + total * scratch[1, j] - second * scratch[0, j])
         else:
-            _student_densities(second, third, top - arms[a, _CENTRE], half, arms[a, _LOG_PEAK], density, below)
-        tail = arms[a, _TAIL]
-        for j in range(_NODES):
-            below[j] = 1.0 - tail
-        for k in range(_NODES):  # nodes innermost: several at once
-            for j in range(_NODES):
-                below[j] -= _UPWARD[k, j] * density[k]
-            tail += _WEIGHT[k] * density[k]
-        for j in range(_NODES):
-            below[j] = max(below[j], 0.0)
-        arms[a, _TAIL] = tail
+            _student_densities(second, third, top - arms[a, CENTRE], half, arms[a, _LOG_PEAK], density, below)
+        arms[a, _TAIL] = gather_tail(density, below, arms[a, _TAIL])
 
 
 @rule
-def _panel_masses(count: int, panel: FloatArray, masses: FloatArray) -> None:
+def panel_masses(count: int, panel: FloatArray, masses: FloatArray) -> None:
     """Add each arm's share of a panel: f_a times the product of every other F, by running products from both ends."""
     running = panel[count, 0]
     for j in range(_NODES):
@@ -242,7 +257,7 @@ def _panel_masses(count: int, panel: FloatArray, masses: FloatArray) -> None:
 
 
 @rule
-def _complete(floor: float, masses: FloatArray, arms: FloatArray) -> None:
+def complete(floor: float, masses: FloatArray, arms: FloatArray) -> None:
     """Scale the probabilities to 1, and give what is missing to the arms that are surely best below the floor.
 
     Much is missing only where an arm is narrower than the spacing of floating-point numbers: no panel entered it.
@@ -251,10 +266,10 @@ def _complete(floor: float, masses: FloatArray, arms: FloatArray) -> None:
     surest = 0
     for a in range(masses.size):
         total += masses[a]
-        surest += arms[a, _LOWER] == floor
+        surest += arms[a, LOWER] == floor
     if total < 1.0 - 1e-9:
         for a in range(masses.size):
-            if arms[a, _LOWER] == floor:
+            if arms[a, LOWER] == floor:
                 masses[a] += (1.0 - total) / surest
         total = 1.0
     for a in range(masses.size):
@@ -267,22 +282,22 @@ def probability_optimal(
 ) -> None:
     """Fill masses with p_a, the probability that arm a has the highest expected reward, by quadrature.
 
-    parameters : float array (arm, 3), the marginals. Work space: arms (arm, 7), panel (arm + 1, 3, 16).
+    parameters : float array (arm, 3), the marginals. Work space: arms (arm, 7), panel (arm + 1, 4, 16).
     """
     count = parameters.shape[0]
-    floor = _survey(family, parameters, fineness, arms)
+    floor = survey(family, parameters, fineness, arms)
     top = -math.inf
     for a in range(count):
         masses[a] = 0.0
-        top = max(top, arms[a, _UPPER])
+        top = max(top, arms[a, UPPER])
     while top > floor:
-        bottom = _panel_bottom(family, parameters, fineness[1], arms, top, floor)
+        bottom = panel_bottom(family, parameters, fineness[1], arms, top, floor)
         if not bottom < top:  # narrower than the spacing of floating-point numbers
             break
-        _panel_densities(family, parameters, arms, top, 0.5 * (top - bottom), panel)
-        _panel_masses(count, panel, masses)
+        panel_densities(family, parameters, arms, top, 0.5 * (top - bottom), panel)
+        panel_masses(count, panel, masses)
         top = bottom
-    _complete(floor, masses, arms)
+    complete(floor, masses, arms)
 
 
 @inlined

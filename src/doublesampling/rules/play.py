@@ -9,9 +9,9 @@ from doublesampling.rules.belief import marginal_draw, marginal_mean, marginal_u
 from doublesampling.rules.candidates import log_false_alarm, number_of_candidates, number_of_candidates_until
 from doublesampling.rules.choice import draw_candidates, explore, mode
 from doublesampling.rules.compiled import inlined, rule
-from doublesampling.rules.draws import POSTERIOR, Address
+from doublesampling.rules.draws import POSTERIOR, Address, logit_beta_draw
 from doublesampling.rules.optimality import sampled_optimality
-from doublesampling.rules.rivals import bayes_ucb_log_tail
+from doublesampling.rules.rivals import bayes_ucb_log_tail, sample_rank
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -54,9 +54,24 @@ def one_candidate(whole: IntArray, address: Address, p: FloatArray, votes: IntAr
 
 
 @rule
-def _fill_quantiles(family: int, parameters: FloatArray, time: float, values: FloatArray, starts: FloatArray) -> None:
-    """Bayes-UCB's quantiles; each search starts where the arm's last one ended."""
+def _fill_quantiles(
+    family: int, parameters: FloatArray, time: float, samples: int, address: Address, values: FloatArray,
+    starts: FloatArray,
+) -> None:  # fmt: skip
+    """Bayes-UCB's quantiles; each search starts where the arm's last one ended.
+
+    With samples, the k-th of M sorted posterior draws has the law of the quantile at a Beta(k, M - k + 1) level: one
+    draw of the level stands for all M.
+    """
     log_tail = bayes_ucb_log_tail(time)
+    if samples > 0:
+        k = sample_rank(samples, log_tail) + 1.0
+        for a in range(values.size):
+            first, second, third = parameters[a, 0], parameters[a, 1], parameters[a, 2]
+            odds = logit_beta_draw(address, POSTERIOR, np.uint64(a), k, samples - k + 1.0)
+            tail = -math.log1p(math.exp(odds)) if odds < 30.0 else -odds
+            values[a], starts[a] = marginal_upper_quantile(family, first, second, third, tail, starts[a])
+        return
     for a in range(values.size):
         first, second, third = parameters[a, 0], parameters[a, 1], parameters[a, 2]
         twin = -1

@@ -1,0 +1,133 @@
+"""Four or more Beta arms in a simulation: densities at fixed nodes, carried from step to step.
+
+A success multiplies an arm's density by x (a + b) / a, a failure by (1 - x)(a + b) / b, so a step costs a few
+multiplications per node and no exponentials. The nodes are laid anew when the arm that was observed has moved out of
+the region they were laid for, or has become too narrow for them.
+
+book : float array (panel, arm + 1, 4, 16), the panels of rules/optimality.py; the last arm's rows 2 and 3 hold x and
+1 - x. notes : float array (arm + 1, 4), see below.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doublesampling.rules.belief import BETA, marginal_centre
+from doublesampling.rules.compiled import inlined, rule
+from doublesampling.rules.optimality import (
+    PANEL_NODES,
+    QUICK_BETA,
+    UPPER,
+    edge,
+    gather_tail,
+    node_of,
+    panel_bottom,
+    panel_densities,
+    panel_masses,
+    probability_optimal,
+    survey,
+)
+
+FloatArray = NDArray[np.float64]
+
+MOST_PANELS = 48
+NOTE_COLUMNS = 4
+_LAID = (26.0, 2.5)  # wider and finer than a step needs, so that the nodes last
+_NEEDED = 18.0
+_NARROWEST = 0.6  # of an arm's width when the nodes were laid
+
+# columns of the notes: the upper edge and the width at laying time, the lower edge now; the last row is for all arms
+_TOP, _WIDTH, _BOTTOM = range(3)
+_PANELS, _FLOOR = range(2)
+
+
+@rule
+def lay(parameters: FloatArray, arms: FloatArray, book: FloatArray, notes: FloatArray) -> None:
+    """Lay nodes for the arms as they are; notes of zero panels say that there were too many."""
+    count = parameters.shape[0]
+    floor = survey(BETA, parameters, _LAID, arms)
+    top = -math.inf
+    for a in range(count):
+        top = max(top, arms[a, UPPER])
+        centre, below, above = _reach(parameters, a)
+        notes[a, _TOP] = arms[a, UPPER]
+        notes[a, _WIDTH] = above + below
+        notes[a, _BOTTOM] = centre - below
+    notes[count, _PANELS] = 0.0
+    notes[count, _FLOOR] = floor
+    panels = 0
+    while top > floor:
+        if panels == MOST_PANELS:
+            return
+        bottom = panel_bottom(BETA, parameters, _LAID[1], arms, top, floor)
+        if not bottom < top:
+            break
+        panel = book[panels]
+        half = 0.5 * (top - bottom)
+        panel_densities(BETA, parameters, arms, top, half, panel)
+        for j in range(PANEL_NODES):
+            z = top + half * (node_of(j) - 1.0)
+            panel[count, 2, j] = 1.0 / (1.0 + math.exp(-z)) if z > -700.0 else 0.0
+            panel[count, 3, j] = 1.0 / (1.0 + math.exp(z)) if z < 700.0 else 0.0
+        panels += 1
+        top = bottom
+    notes[count, _PANELS] = panels
+
+
+@inlined
+def _reach(parameters: FloatArray, a: int) -> tuple[float, float, float]:
+    """An arm's centre, and how far down and up its mass matters."""
+    alpha, beta = parameters[a, 0], parameters[a, 1]
+    centre = marginal_centre(BETA, alpha, beta)
+    return centre, edge(BETA, alpha, beta, 0.0, -1.0, _NEEDED), edge(BETA, alpha, beta, 0.0, 1.0, _NEEDED)
+
+
+@rule
+def carry(parameters: FloatArray, arm: int, success: bool, book: FloatArray, notes: FloatArray) -> bool:
+    """Follow one observation; parameters are still those before it. Returns whether the nodes still serve."""
+    count = parameters.shape[0]
+    alpha, beta = parameters[arm, 0], parameters[arm, 1]
+    scale = (alpha + beta) / (alpha if success else beta)
+    row = 2 if success else 3
+    tail = 0.0
+    for i in range(int(notes[count, _PANELS])):
+        density, factor = book[i, arm, 0], book[i, count, row]
+        for j in range(PANEL_NODES):
+            density[j] *= scale * factor[j]
+        tail = gather_tail(density, book[i, arm, 1], tail)
+    parameters[arm, 0 if success else 1] += 1.0
+    centre, below, above = _reach(parameters, arm)
+    parameters[arm, 0 if success else 1] -= 1.0
+    notes[arm, _BOTTOM] = centre - below
+    floor = -math.inf
+    for a in range(count):
+        floor = max(floor, notes[a, _BOTTOM])
+    return (
+        floor >= notes[count, _FLOOR]
+        and centre + above <= notes[arm, _TOP]
+        and above + below >= _NARROWEST * notes[arm, _WIDTH]
+    )
+
+
+@rule
+def carried_optimality(
+    parameters: FloatArray, fresh: bool, p: FloatArray, arms: FloatArray, book: FloatArray, notes: FloatArray
+) -> None:
+    """P from the carried densities, laid anew where fresh says so."""
+    count = parameters.shape[0]
+    if fresh:
+        lay(parameters, arms, book, notes)
+    panels = int(notes[count, _PANELS])
+    if panels == 0:
+        probability_optimal(BETA, parameters, QUICK_BETA, p, arms, book[0])
+        return
+    total = 0.0
+    for a in range(count):
+        p[a] = 0.0
+    for i in range(panels):
+        panel_masses(count, book[i], p)
+    for a in range(count):
+        total += p[a]
+    for a in range(count):
+        p[a] /= total
