@@ -4,7 +4,7 @@ A success multiplies an arm's density by x (a + b) / a, a failure by (1 - x)(a +
 multiplications per node and no exponentials. The nodes are laid anew when the arm that was observed has moved out of
 the region they were laid for, or has become too narrow for them.
 
-book : float array (panel, arm + 1, 4, 16), the panels of rules/optimality.py; the last arm's rows 2 and 3 hold x and
+book : float array (panel, arm + 1, 4, 10), the panels of rules/optimality.py; the last arm's rows 2 and 3 hold x and
 1 - x. notes : float array (arm + 1, 4), see below.
 """
 
@@ -33,8 +33,8 @@ FloatArray = NDArray[np.float64]
 
 MOST_PANELS = 48
 NOTE_COLUMNS = 4
-_LAID = (26.0, 2.5)  # wider and finer than a step needs, so that the nodes last
-_NEEDED = 18.0
+_LAID = (22.0, 2.4)  # wider and finer than a step needs, so that the nodes last
+_NEEDED = 15.0
 _NARROWEST = 0.6  # of an arm's width when the nodes were laid
 
 # columns of the notes: the upper edge and the width at laying time, the lower edge now; the last row is for all arms

@@ -20,14 +20,14 @@ from doublesampling.rules.special import log_beta_fall
 
 FloatArray = NDArray[np.float64]
 
-_NODES = 16
+_NODES = 10
 
 # how fine the panels are: a tail below e^-fall is left out; a panel is so many deviations of the narrowest law wide
 Fineness = tuple[float, float]
-EXACT = (28.0, 1.5)  # right to 1e-11, for decisions that are kept
-# right to 1e-7, for simulations, whose samples blur it ten thousand times more
-QUICK_BETA = (18.0, 4.0)
-QUICK_STUDENT = (17.0, 6.0)
+EXACT = (28.0, 1.2)  # right to 1e-10, for decisions that are kept
+# right to 1e-6, for simulations, whose samples blur it ten thousand times more
+QUICK_BETA = (16.0, 3.0)
+QUICK_STUDENT = (15.0, 4.0)
 
 # columns of the surveyed arms
 CENTRE, LOWER, UPPER, _STEP_DOWN, _STEP_UP, _LOG_PEAK, _TAIL = range(7)
@@ -107,7 +107,7 @@ def survey(family: int, parameters: FloatArray, fineness: Fineness, arms: FloatA
 @rule
 def _clear_of(distance: float, near: float) -> float:
     """The widest panel below a point that keeps clear of a singularity near the real line, a signed distance below."""
-    return max(near, 0.8 * distance if distance > 0.0 else -2.0 * distance)
+    return max(near, 0.6 * distance if distance > 0.0 else -1.2 * distance)
 
 
 @rule
@@ -118,10 +118,10 @@ def _step(family: int, parameters: FloatArray, width: float, arms: FloatArray, a
         up, down = arms[a, _STEP_UP], arms[a, _STEP_DOWN]
         # towards the centre step by step: a long tail may end in a cliff on its other side
         step = min(up, max(down, 0.6 * distance)) if distance > 0.0 else min(down, max(up, -1.5 * distance))
-        return min(step, _clear_of(x, 5.0))
+        return min(step, _clear_of(x, 3.0))
     scale, freedom = parameters[a, 1], parameters[a, 2]
     r = distance / scale
-    near = min(width, 1.8 * math.sqrt(freedom))
+    near = min(width, 1.2 * math.sqrt(freedom))
     return scale * min(width * math.sqrt(1.0 + r * r / freedom), _clear_of(r, near))
 
 
@@ -282,7 +282,7 @@ def probability_optimal(
 ) -> None:
     """Fill masses with p_a, the probability that arm a has the highest expected reward, by quadrature.
 
-    parameters : float array (arm, 3), the marginals. Work space: arms (arm, 7), panel (arm + 1, 4, 16).
+    parameters : float array (arm, 3), the marginals. Work space: arms (arm, 7), panel (arm + 1, 4, 10).
     """
     count = parameters.shape[0]
     floor = survey(family, parameters, fineness, arms)
