@@ -1,12 +1,12 @@
 """A simulation, checked once and packed into plain arrays that any worker can play."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaln
 
 from doublesampling import checks
 from doublesampling.bandits import Bandit, BernoulliBandit, GaussianBandit, LinearGaussianBandit
@@ -118,8 +118,11 @@ def default_belief(bandit: Bandit) -> Any:
 def start_track(alpha: FloatArray, beta: FloatArray) -> FloatArray:
     """The recurrence of two or three Beta arms at their prior; empty for more."""
 
-    def overlap(a: Any, b: Any, c: Any, d: Any) -> float:
-        return float(np.exp(betaln(a + c, b + d) - betaln(a, b) - betaln(c, d)))
+    def log_beta(a: float, b: float) -> float:
+        return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
+
+    def overlap(a: float, b: float, c: float, d: float) -> float:
+        return math.exp(log_beta(a + c, b + d) - log_beta(a, b) - log_beta(c, d))
 
     def exact(a: Any, b: Any) -> FloatArray:
         return doors.exact_optimality(belief_rules.BETA, np.column_stack([a, b, np.zeros(len(a))]))

@@ -60,7 +60,7 @@ def simulate(
     if used == "cuda":
         from doublesampling.engine import cuda
 
-        return to_dataset(plan, cuda.play(plan), cuda.name())
+        return to_dataset(plan, cuda.play_all(plan), cuda.name())
     moments = [[Moments() for _ in plan.policies] for _ in plan.problems]
     run = _Run(plan, moments, None if store is None else Store(store, plan), Progress(progress))
     try:
