@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 if not hasattr(np, "row_stack"):  # numba-cuda 0.30 asks for it at import; NumPy 2.5 no longer has it
-    np.vstack = np.vstack  # type: ignore[attr-defined]
+    vars(np)["row_stack"] = np.vstack
 sys.path.insert(0, str(Path(__file__).parent.parent / "src"))
 
 import doublesampling as ds

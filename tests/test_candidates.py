@@ -50,15 +50,15 @@ def test_a_discarded_arm_contributes_zero_and_the_average_runs_on():
     ("alarm", "count"), [(1.0, 1), (0.5, 1), (0.1, 1), (0.0999, 1), (0.01, 2), (1e-3, 3), (2e-7, 6)]
 )
 def test_number_of_candidates(alarm, count):
-    assert rules.number_of_candidates(math.log(alarm), 10.0, 1.0, 1000) == count
+    assert rules.number_of_candidates(math.log(alarm), 1 / math.log(10), 1000) == count
 
 
 def test_number_of_candidates_settings():
     log_alarm = math.log(1e-6)
-    assert rules.number_of_candidates(log_alarm, math.e, 1.0, 1000) == 13
-    assert rules.number_of_candidates(log_alarm, 10.0, 2.5, 1000) == 15
-    assert rules.number_of_candidates(log_alarm, 10.0, 1.0, 4) == 4
-    assert rules.number_of_candidates(-math.inf, 10.0, 1.0, 700) == 700
+    assert rules.number_of_candidates(log_alarm, 1.0, 1000) == 13
+    assert rules.number_of_candidates(log_alarm, 2.5 / math.log(10), 1000) == 15
+    assert rules.number_of_candidates(log_alarm, 1 / math.log(10), 4) == 4
+    assert rules.number_of_candidates(-math.inf, 1 / math.log(10), 700) == 700
 
 
 def test_published_count_is_that_of_the_authors_code():

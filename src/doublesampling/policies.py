@@ -141,11 +141,16 @@ class DoubleSampling:
         return cls(**({"ties": "first", "arithmetic": "double"} | changes))
 
     @property
+    def rate(self) -> float:
+        """Candidates per unit of ln(1 / p_FA)."""
+        return self.scale / math.log(self.log_base)
+
+    @property
     def false_alarm_kind(self) -> int:
         """How the rules call the way p_FA is found."""
         return _FALSE_ALARMS[self.false_alarm, self.arithmetic]
 
-    def number_of_candidates(self, p: FloatArray, time: int | None) -> int:
+    def number_of_candidates(self, p: FloatArray, time: int | None = None) -> int:
         """N, the number of candidates to draw from Cat(p), float array (arm)."""
         remaining = math.nan
         if self.horizon is not None:
@@ -153,7 +158,7 @@ class DoubleSampling:
                 raise SettingError("A horizon needs the time. Pass time=, the number of this decision counted from 1.")
             remaining = float(max(self.horizon - time, 1))  # a horizon that has passed keeps asking for one more
         kind = self.false_alarm_kind
-        return doors.count_candidates(p, kind, self.log_base, self.scale, self.max_candidates, remaining)
+        return doors.count_candidates(p, kind, self.rate, self.max_candidates, remaining)
 
     def choose(self, evidence: Evidence) -> Choice:
         """The mode of N candidates drawn from the estimated probabilities."""

@@ -49,11 +49,11 @@ def play_block(plan: Plan, unit: Unit) -> Block:
     arms, times = problem.arms, plan.times.size
     means, squares, final = np.zeros((4 + arms, times)), np.zeros((_SQUARED, times)), np.empty(count)
     kept = np.empty((count, plan.horizon, 3 + arms) if plan.trajectories else (0, 0, 3 + arms))
-    table = plan.two_arm_tables[unit.policy] if arms == 2 else policy.table
     kernel: Callable[..., None] = cpu.play_beta if problem.family == "beta" else cpu.play_gaussian
     kernel(
         np.uint64(plan.seed), np.uint64(unit.problem), unit.block * BLOCK, count, plan.horizon,
-        *problem.world, *problem.prior, policy.whole, policy.real, table, plan.columns, means, squares, final, kept,
+        *problem.world, *problem.prior, policy.whole, policy.real, policy.table_of(arms), plan.columns,
+        means, squares, final, kept,
     )  # fmt: skip
     return Block(means, squares, final, kept)
 

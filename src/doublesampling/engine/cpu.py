@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules import belief, carried, optimality, play, recurrence, reward
+from doublesampling.rules import belief, carried, lane, optimality, play, recurrence, reward
 from doublesampling.rules.doors import door
 
 FloatArray = NDArray[np.float64]
@@ -16,7 +16,7 @@ IntArray = NDArray[np.int64]
 def play_beta(
     seed: np.uint64, bandit: np.uint64, first: int, count: int, horizon: int,
     truth: FloatArray, prior_alpha: FloatArray, prior_beta: FloatArray, start: FloatArray,
-    whole: IntArray, real: FloatArray, table: IntArray, columns: IntArray,
+    whole: IntArray, real: FloatArray, alarms: FloatArray, columns: IntArray,
     means: FloatArray, squares: FloatArray, final: FloatArray, kept: FloatArray,
 ) -> None:  # fmt: skip
     """Play a block of realizations of a Bernoulli bandit with Beta beliefs.
@@ -55,7 +55,7 @@ def play_beta(
             elif carries:
                 carried.carried_optimality(parameters, not serves, p, survey, book, notes)
             if kind == play.DOUBLE_SAMPLING:
-                arm, number = play.double_sampling(whole, real, table, t + 1.0, address, p, votes)
+                arm, number = play.double_sampling(whole, real, alarms, t + 1.0, address, p, votes)
             elif tracked:
                 arm = play.one_candidate(whole, address, p, votes)
             else:
@@ -85,7 +85,7 @@ def play_gaussian(
     weights: FloatArray, noise: FloatArray, context_kind: int, path: FloatArray, shared: bool, binary: bool,
     prior_mean: FloatArray, prior_root: FloatArray, prior_alpha: FloatArray, prior_beta: FloatArray,
     known_noise: FloatArray, sees_context: bool,
-    whole: IntArray, real: FloatArray, table: IntArray, columns: IntArray,
+    whole: IntArray, real: FloatArray, alarms: FloatArray, columns: IntArray,
     means: FloatArray, squares: FloatArray, final: FloatArray, kept: FloatArray,
 ) -> None:  # fmt: skip
     """Play a block of realizations with Normal-Inverse-Gamma beliefs, on any world that pays x^T w.
@@ -93,9 +93,7 @@ def play_gaussian(
     weights : float array (arm, dimension of the world). A belief that does not see the context sees a constant 1.
     binary : rewards are 0 or 1 with probability x^T w, instead of Gaussian. The rest as in play_beta.
     """
-    family = belief.STUDENT
     arms, size = prior_mean.shape
-    kind = whole[play.KIND]
     parameters = np.empty((arms, 3))
     mean, root = np.empty((arms, size)), np.empty((arms, size, size))
     alpha, beta, work = np.empty(arms), np.empty(arms), np.empty(size)
@@ -114,28 +112,11 @@ def play_gaussian(
         for t in range(horizon):
             address = (seed, bandit, np.uint64(first + r), np.uint64(t + 1))
             where = (seed, bandit, np.uint64(0) if shared else np.uint64(first + r), np.uint64(t + 1))
-            reward.fill_context(context_kind, path, where, shown)
-            if sees_context:
-                for i in range(size):
-                    seen[i] = shown[i]
-            best = -math.inf
-            for a in range(arms):
-                truth[a] = reward.linear_mean(weights[a], shown)
-                best = max(best, truth[a])
-                location, scale, freedom = belief.nig_marginal(
-                    mean[a], root[a], alpha[a], beta[a], known_noise[a], seen
-                )
-                parameters[a, 0], parameters[a, 1], parameters[a, 2] = location, scale, freedom
-            number = 1
-            if kind == play.DOUBLE_SAMPLING:
-                optimality.probability_optimal(family, parameters, optimality.QUICK_STUDENT, p, survey, panel)
-                arm, number = play.double_sampling(whole, real, table, t + 1.0, address, p, votes)
-            else:
-                arm = play.choose_by_value(whole, real, family, parameters, truth, t + 1.0, address, values, starts)
-            if binary:
-                paid = reward.bernoulli_reward(truth[arm], arm, address)
-            else:
-                paid = reward.gaussian_reward(truth[arm], noise[arm], arm, address)
+            arm, number, paid, best = lane.gaussian_step(
+                address, where, t + 1.0, weights, noise, context_kind, path, binary, known_noise, sees_context,
+                whole, real, alarms, mean, root, alpha, beta, shown, seen, work, truth, parameters, p, votes, values,
+                starts, survey, panel,
+            )  # fmt: skip
             regret += best - truth[arm]
             observed += best - paid
             if columns[t] >= 0:
@@ -143,5 +124,4 @@ def play_gaussian(
                 play.record(columns[t], 1.0 / (r + 1), regret, observed, correct, number, p, means, squares)
             if kept.shape[0] > 0:
                 play.keep(kept[r, t], arm, paid, number, p)
-            alpha[arm], beta[arm] = belief.nig_update(mean[arm], root[arm], alpha[arm], beta[arm], seen, paid, work)
         final[r] = regret

@@ -6,6 +6,7 @@ known when it is compiled. Each warp adds up its 32 realizations, in a fixed ord
 
 import functools
 import math
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,7 +22,8 @@ from doublesampling.rules.compiled import SIMULATED
 FloatArray = NDArray[np.float64]
 
 _WARP = 32
-_THREADS = 128
+_THREADS = int(os.environ.get("DST", "128"))
+_OPTIONS = {"max_registers": int(os.environ["DSR"])} if "DSR" in os.environ else {}
 _EVERY_LANE = 0xFFFFFFFF
 _MOST_SUMS = 2**27  # numbers that one launch may bring back
 _ROWS = 6  # regret, observed regret, their squares, whether the best arm was played, N; then p of every arm
@@ -59,6 +61,19 @@ def _record(active, regret, observed, correct, number, p, out, column):  # type:
         _add_up(p[a] if active else 0.0, out[_ROWS + a, column:])
 
 
+@cuda.jit
+def _add_up_warps(sums, total):  # type: ignore[no-untyped-def]
+    """Sums (problem, warp, row, column) become totals (problem, row, column), warp by warp."""
+    place = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    problems, warps, rows, columns = sums.shape
+    if place < problems * rows * columns:
+        problem, row, column = place // (rows * columns), place // columns % rows, place % columns
+        value = 0.0
+        for warp in range(warps):
+            value += sums[problem, warp, row, column]
+        total[problem, row, column] = value
+
+
 @functools.cache
 def beta_kernel(arms: int, tracked_arms: bool) -> Any:
     """The kernel of Bernoulli bandits with Beta beliefs and so many arms."""
@@ -66,7 +81,7 @@ def beta_kernel(arms: int, tracked_arms: bool) -> Any:
     book_shape = (1, arms + 1, optimality.PANEL_ROWS, optimality.PANEL_NODES)
     marginals_shape, note_shape, track_size = (arms, 3), (1, 1), recurrence.TRACK_SIZE
 
-    @cuda.jit(cache=False)
+    @cuda.jit(**_OPTIONS)
     def kernel(  # type: ignore[no-untyped-def]
         seed,
         bandits,
@@ -79,7 +94,7 @@ def beta_kernel(arms: int, tracked_arms: bool) -> Any:
         tracks,
         whole,
         real,
-        table,
+        alarms,
         columns,
         sums,
         final,
@@ -116,7 +131,7 @@ def beta_kernel(arms: int, tracked_arms: bool) -> Any:
         for t in range(horizon):
             address = (np.uint64(seed), bandits[problem], np.uint64(first + r), np.uint64(t + 1))
             arm, number, paid, _ = lane.beta_step(
-                address, t + 1.0, truth, whole, real, table, tracked, False, False, parameters, alpha, beta, track,
+                address, t + 1.0, truth, whole, real, alarms, tracked, False, False, parameters, alpha, beta, track,
                 p, votes, values, starts, survey, book, notes,
             )  # fmt: skip
             regret += best - truth[arm]
@@ -136,11 +151,11 @@ def gaussian_kernel(arms: int, size: int, shown_size: int) -> Any:
     panel_shape = (arms + 1, optimality.PANEL_ROWS, optimality.PANEL_NODES)
     marginals_shape, mean_shape, root_shape = (arms, 3), (arms, size), (arms, size, size)
 
-    @cuda.jit(cache=False)
+    @cuda.jit(**_OPTIONS)
     def kernel(  # type: ignore[no-untyped-def]
         seed, bandits, first, realizations, horizon, weights, noise, context_kind, path, shared, binary,
         prior_mean, prior_root, prior_alpha, prior_beta, known_noise, sees_context,
-        whole, real, table, columns, sums, final,
+        whole, real, alarms, columns, sums, final,
     ):  # fmt: skip
         warps = sums.shape[1]
         place = (cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x) // _WARP
@@ -181,7 +196,7 @@ def gaussian_kernel(arms: int, size: int, shown_size: int) -> Any:
             )  # fmt: skip
             arm, number, paid, best = lane.gaussian_step(
                 address, where, t + 1.0, weights[problem], noise[problem], context_kind, path[problem], binary,
-                known_noise[problem], sees_context, whole, real, table, mean, root, alpha, beta, shown, seen, work,
+                known_noise[problem], sees_context, whole, real, alarms, mean, root, alpha, beta, shown, seen, work,
                 truth, parameters, p, votes, values, starts, survey, panel,
             )  # fmt: skip
             regret += best - truth[arm]
@@ -225,18 +240,20 @@ def play_group(plan: Plan, group: list[int], policy: int, first: int, count: int
     kernel, arrays = _stacked([plan.problems[i] for i in group])
     arms = plan.problems[group[0]].arms
     packed = plan.policies[policy]
-    table = plan.two_arm_tables[policy] if arms == 2 else packed.table
     warps = -(-count // _WARP)
-    sums = cuda.to_device(np.zeros((len(group), warps, _ROWS + arms, plan.times.size)))
+    shape = (len(group), warps, _ROWS + arms, plan.times.size)
+    # the simulator adds into it; a device writes every number
+    sums = cuda.to_device(np.zeros(shape)) if SIMULATED else cuda.device_array(shape, np.float64)
     final = cuda.device_array((len(group), count), np.float64)
     on_device = [cuda.to_device(part) if isinstance(part, np.ndarray) else part for part in arrays]
     blocks = -(-len(group) * warps * _WARP // _THREADS)
     kernel[blocks, _THREADS](
         np.uint64(plan.seed), cuda.to_device(np.array(group, dtype=np.uint64)), first, count, plan.horizon, *on_device,
-        cuda.to_device(packed.whole), cuda.to_device(packed.real), cuda.to_device(table), cuda.to_device(plan.columns),
-        sums, final,
+        *map(cuda.to_device, (packed.whole, packed.real, packed.table_of(arms), plan.columns)), sums, final,
     )  # fmt: skip
-    return sums.copy_to_host().sum(axis=1), final.copy_to_host()
+    total = cuda.device_array((len(group), _ROWS + arms, plan.times.size), np.float64)
+    _add_up_warps[-(-total.size // _THREADS), _THREADS](sums, total)
+    return total.copy_to_host(), final.copy_to_host()
 
 
 def play_all(plan: Plan) -> list[list[Moments]]:

@@ -22,7 +22,7 @@ IntArray = NDArray[np.int64]
 BLOCK = 64
 """Realizations that are played and averaged together. Part of every result: other blocks round differently."""
 
-_LARGEST_TABLE = 20_000
+_LARGEST_TABLE = 1000  # samples: 8 MB, and the smallest p_FA, about 1e-218, is still a number
 _KINDS: dict[type, int] = {
     DoubleSampling: play.DOUBLE_SAMPLING,
     ThompsonSampling: play.THOMPSON,
@@ -35,11 +35,16 @@ _KINDS: dict[type, int] = {
 
 @dataclass(frozen=True, eq=False)
 class PackedPolicy:
-    """A policy's settings as the rules take them: whole numbers, real numbers, and N by count for two arms."""
+    """A policy's settings as the rules take them: whole numbers, real numbers, and a table of false alarms or none."""
 
     whole: IntArray
     real: FloatArray
-    table: IntArray
+    alarms: FloatArray
+    two_arm_counts: FloatArray
+
+    def table_of(self, arms: int) -> FloatArray:
+        """p_FA by two counts; for two arms N itself, in one column, since one count says both."""
+        return self.two_arm_counts if arms == 2 else self.alarms
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +64,6 @@ class Plan:
 
     problems: tuple[PackedProblem, ...]
     policies: tuple[PackedPolicy, ...]
-    two_arm_tables: tuple[IntArray, ...]
     labels: tuple[str, ...]
     settings: dict[str, str]
     horizon: int
@@ -87,23 +91,17 @@ def pack_policy(policy: object) -> PackedPolicy:
         hint = f" Write {policy.__name__}()." if isinstance(policy, type) else ""
         raise SettingError(f"simulate plays policies such as DoubleSampling(), got {checks.shown(policy)}.{hint}")
     whole = np.array([kind, getattr(policy, "samples", None) or 0, 1, getattr(policy, "ties", "") == "first", 0])
-    real = np.array([10.0, 1.0, np.nan, getattr(policy, "epsilon", 0.0)])
+    real = np.array([1.0, np.nan, getattr(policy, "epsilon", 0.0)])
     if isinstance(policy, DoubleSampling):
         whole[play.CAP], whole[play.ALARM] = policy.max_candidates, policy.false_alarm_kind
-        real[play.LOG_BASE], real[play.SCALE] = policy.log_base, policy.scale
+        real[play.RATE] = policy.rate
         real[play.HORIZON] = np.nan if policy.horizon is None else policy.horizon
-    return PackedPolicy(whole, real, np.empty(0, dtype=np.int64))
-
-
-def two_arm_table(policy: object) -> IntArray:
-    """N for every count of a two-armed estimate; empty where N depends on more, or the table would be long."""
-    if not isinstance(policy, DoubleSampling) or policy.samples is None or policy.horizon is not None:
-        return np.empty(0, dtype=np.int64)
-    if policy.samples > _LARGEST_TABLE:
-        return np.empty(0, dtype=np.int64)
-    shares = np.arange(policy.samples + 1) / policy.samples
-    counts = [policy.number_of_candidates(np.array([p, q]), None) for p, q in zip(shares, shares[::-1], strict=True)]
-    return np.array(counts, dtype=np.int64)
+        if policy.samples is not None and policy.samples <= _LARGEST_TABLE and policy.horizon is None:
+            shares = np.arange(policy.samples + 1) / policy.samples
+            counts = [policy.number_of_candidates(np.array([p, q])) for p, q in zip(shares, shares[::-1], strict=True)]
+            alarms = doors.false_alarm_table(policy.false_alarm_kind, policy.samples)
+            return PackedPolicy(whole, real, alarms, np.array(counts, dtype=np.float64)[:, None])
+    return PackedPolicy(whole, real, np.empty((0, 0)), np.empty((0, 0)))
 
 
 def default_belief(bandit: Bandit) -> Any:
@@ -261,7 +259,6 @@ def make_plan(
     return Plan(
         problems=tuple(pack_problem(bandit, belief) for bandit in found),
         policies=tuple(pack_policy(policy) for policy in named.values()),
-        two_arm_tables=tuple(two_arm_table(policy) for policy in named.values()),
         labels=tuple(named),
         settings=settings,
         horizon=horizon,

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules.compiled import rule
+from doublesampling.rules.compiled import inlined, rule
 from doublesampling.rules.optimality import optimality_deviation
 from doublesampling.rules.special import log_difference, log_normal_tail
 
@@ -39,7 +39,7 @@ def leader(p: FloatArray) -> int:
 
 @rule
 def log_false_alarm_gaussian(p: float, p_best: float, rest: float) -> float:
-    """Log p_FA of one arm by a Gaussian truncated to [0, 1]: log of (Phi(b) - Phi(x)) / (Phi(b) - Phi(a)).
+    """log p_FA of one arm by a Gaussian truncated to [0, 1]: log of (Phi(b) - Phi(x)) / (Phi(b) - Phi(a)).
 
     rest is 1 - p_best, summed from the other arms so that it is right even when p_best rounds to 1.
     """
@@ -77,25 +77,41 @@ def _normal_cdf(x: float) -> float:
 
 
 @rule
-def log_false_alarm_in_double(p: FloatArray) -> float:
-    """Log p_FA as published: below about 1e-16 it rounds to 0 (-inf), and an arm with no variance makes it nan."""
-    best = leader(p)
-    total = 0.0
-    for a in range(p.size):
-        if a != best:
-            deviation = optimality_deviation(p[a])
-            below = _normal_cdf(-p[a] / deviation)
-            inside = _normal_cdf((1.0 - p[a]) / deviation) - below
-            total += 1.0 - (_normal_cdf((p[best] - p[a]) / deviation) - below) / inside
-    return math.log(total / (p.size - 1))
+def false_alarm_in_double(p: float, p_best: float) -> float:
+    """p_FA of one arm as published: below about 1e-16 it rounds to 0 or less, and without variance it is nan."""
+    deviation = optimality_deviation(p)
+    below = _normal_cdf(-p / deviation)
+    inside = _normal_cdf((1.0 - p) / deviation) - below
+    return 1.0 - (_normal_cdf((p_best - p) / deviation) - below) / inside
+
+
+@rule
+def false_alarm(kind: int, p: float, p_best: float, rest: float) -> float:
+    """p_FA of one arm; 0 where it is smaller than any number."""
+    if kind == TRUNCATED_GAUSSIAN_IN_DOUBLE:
+        return false_alarm_in_double(p, p_best)
+    return math.exp(_log_false_alarm_of_arm(kind, p, p_best, rest))
+
+
+@rule
+def _log_false_alarm_of_arm(kind: int, p: float, p_best: float, rest: float) -> float:
+    if kind == MARKOV:
+        return log_false_alarm_markov(p, p_best)
+    if kind == CHEBYSHEV:
+        return log_false_alarm_chebyshev(p, p_best)
+    return log_false_alarm_gaussian(p, p_best, rest)
 
 
 @rule
 def log_false_alarm(kind: int, p: FloatArray) -> float:
-    """Log p_FA, the average of every arm's p_FA but the leader's."""
-    if kind == TRUNCATED_GAUSSIAN_IN_DOUBLE:
-        return log_false_alarm_in_double(p)
+    """log p_FA, the average of every arm's p_FA but the leader's."""
     best = leader(p)
+    if kind == TRUNCATED_GAUSSIAN_IN_DOUBLE:
+        doubtful = 0.0
+        for a in range(p.size):
+            if a != best:
+                doubtful += false_alarm_in_double(p[a], p[best])
+        return math.log(doubtful / (p.size - 1))
     rest = 0.0
     for a in range(p.size):
         if a != best:
@@ -105,18 +121,27 @@ def log_false_alarm(kind: int, p: FloatArray) -> float:
     for a in range(p.size):
         if a == best:
             continue
-        if kind == MARKOV:
-            value = log_false_alarm_markov(p[a], p[best])
-        elif kind == CHEBYSHEV:
-            value = log_false_alarm_chebyshev(p[a], p[best])
-        else:
-            value = log_false_alarm_gaussian(p[a], p[best], rest)
+        value = _log_false_alarm_of_arm(kind, p[a], p[best], rest)
         if value > largest:  # a running log-sum-exp, scaled by the largest term so far
             total = 1.0 + total * math.exp(largest - value)
             largest = value
         elif value > -math.inf:
             total += math.exp(value - largest)
     return largest + math.log(total) - math.log(p.size - 1.0) if total > 0.0 else -math.inf
+
+
+@inlined
+def log_false_alarm_of_counts(alarms: FloatArray, counts: NDArray[np.int64]) -> float:
+    """The same from a table of p_FA by (count of the arm, count of the leader) of the M samples."""
+    best = 0
+    for a in range(1, counts.size):
+        if counts[a] > counts[best]:
+            best = a
+    total = 0.0
+    for a in range(counts.size):
+        if a != best:
+            total += alarms[counts[a], counts[best]]
+    return math.log(total / (counts.size - 1))
 
 
 @rule
@@ -127,9 +152,12 @@ def _whole(count: float, cap: int) -> int:
 
 
 @rule
-def number_of_candidates(log_alarm: float, log_base: float, scale: float, cap: int) -> int:
-    """N = floor(scale log(1 / p_FA)), at least 1 and at most the cap (the paper's N_{t+1})."""
-    return _whole(-scale * log_alarm / math.log(log_base), cap)
+def number_of_candidates(log_alarm: float, rate: float, cap: int) -> int:
+    """N = floor(rate ln(1 / p_FA)), at least 1 and at most the cap (the paper's N_{t+1}).
+
+    rate is the scale over the natural logarithm of the base: 1 / ln 10 in the paper.
+    """
+    return _whole(-rate * log_alarm, cap)
 
 
 @rule

@@ -114,7 +114,7 @@ def carry(parameters: FloatArray, arm: int, success: bool, book: FloatArray, not
 def carried_optimality(
     parameters: FloatArray, fresh: bool, p: FloatArray, arms: FloatArray, book: FloatArray, notes: FloatArray
 ) -> None:
-    """P from the carried densities, laid anew where fresh says so."""
+    """p from the carried densities, laid anew where fresh says so."""
     count = parameters.shape[0]
     if fresh:
         lay(parameters, arms, book, notes)

@@ -73,11 +73,22 @@ def estimated_optimality(p: FloatArray, samples: int, words: WordArray) -> Float
 
 
 @door
-def count_candidates(p: FloatArray, kind: int, log_base: float, scale: float, cap: int, remaining: float) -> int:
+def count_candidates(p: FloatArray, kind: int, rate: float, cap: int, remaining: float) -> int:
     """N, from the doubt in p_hat; from the decisions that remain, too, where they are known (not nan)."""
     if math.isnan(remaining):
-        return candidates.number_of_candidates(candidates.log_false_alarm(kind, p), log_base, scale, cap)
+        return candidates.number_of_candidates(candidates.log_false_alarm(kind, p), rate, cap)
     return candidates.number_of_candidates_until(remaining, p, cap)
+
+
+@door
+def false_alarm_table(kind: int, samples: int) -> FloatArray:
+    """p_FA by (count of the arm, count of the leader), float array (samples + 1, samples + 1)."""
+    table = np.zeros((samples + 1, samples + 1))
+    for best in range(samples + 1):
+        for count in range(min(best, samples - best) + 1):
+            rest = (samples - best) / samples
+            table[count, best] = candidates.false_alarm(kind, count / samples, best / samples, rest)
+    return table
 
 
 @door

@@ -1,7 +1,7 @@
-"""One step of a realization on a CUDA thread: see, decide, be paid, learn.
+"""One step of a realization: see, decide, be paid, learn.
 
-engine/cpu.py has the same steps written out in its loops: on a CPU, Numba counts references to every array that is
-passed on, which costs more than the step itself.
+engine/cpu.py has beta_step written out in its loop: on a CPU, Numba counts references to every array that is passed
+on, which costs more than such a short step.
 """
 
 import math
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublesampling.rules import belief, carried, optimality, play, recurrence, reward
-from doublesampling.rules.compiled import rule
+from doublesampling.rules.compiled import inlined, rule
 from doublesampling.rules.draws import Address
 
 FloatArray = NDArray[np.float64]
@@ -19,7 +19,7 @@ IntArray = NDArray[np.int64]
 
 @rule
 def beta_step(
-    address: Address, time: float, truth: FloatArray, whole: IntArray, real: FloatArray, table: IntArray,
+    address: Address, time: float, truth: FloatArray, whole: IntArray, real: FloatArray, alarms: FloatArray,
     tracked: bool, carries: bool, serves: bool, parameters: FloatArray, alpha: FloatArray, beta: FloatArray,
     track: FloatArray, p: FloatArray,
     votes: IntArray, values: FloatArray, starts: FloatArray, survey: FloatArray, book: FloatArray, notes: FloatArray,
@@ -39,7 +39,7 @@ def beta_step(
         else:
             optimality.probability_optimal(belief.BETA, parameters, optimality.QUICK_BETA, p, survey, book[0])
     if kind == play.DOUBLE_SAMPLING:
-        arm, number = play.double_sampling(whole, real, table, time, address, p, votes)
+        arm, number = play.double_sampling(whole, real, alarms, time, address, p, votes)
     elif tracked:
         arm = play.one_candidate(whole, address, p, votes)
     else:
@@ -56,11 +56,11 @@ def beta_step(
     return arm, number, paid, serves
 
 
-@rule
+@inlined
 def gaussian_step(
     address: Address, where: Address, time: float,
     weights: FloatArray, noise: FloatArray, context_kind: int, path: FloatArray, binary: bool,
-    known_noise: FloatArray, sees_context: bool, whole: IntArray, real: FloatArray, table: IntArray,
+    known_noise: FloatArray, sees_context: bool, whole: IntArray, real: FloatArray, alarms: FloatArray,
     mean: FloatArray, root: FloatArray, alpha: FloatArray, beta: FloatArray,
     shown: FloatArray, seen: FloatArray, work: FloatArray, truth: FloatArray, parameters: FloatArray, p: FloatArray,
     votes: IntArray, values: FloatArray, starts: FloatArray, survey: FloatArray, panel: FloatArray,
@@ -79,7 +79,7 @@ def gaussian_step(
     number = 1
     if whole[play.KIND] == play.DOUBLE_SAMPLING:
         optimality.probability_optimal(belief.STUDENT, parameters, optimality.QUICK_STUDENT, p, survey, panel)
-        arm, number = play.double_sampling(whole, real, table, time, address, p, votes)
+        arm, number = play.double_sampling(whole, real, alarms, time, address, p, votes)
     else:
         arm = play.choose_by_value(whole, real, belief.STUDENT, parameters, truth, time, address, values, starts)
     if binary:

@@ -164,8 +164,8 @@ def _student_densities(
     The power (1 + r^2 / freedom)^-((freedom + 1) / 2) of whole degrees of freedom is a product of squares, which a
     processor takes for several nodes at once; it is the hot loop of linear Gaussian simulations.
     """
-    power = int(freedom) + 1 if freedom < 1e9 else 0
-    if power - 1 != freedom:
+    whole = int(freedom) if freedom < 1e9 else 0
+    if whole != freedom:
         for j in range(_NODES):
             fall = marginal_log_fall(STUDENT, 0.0, scale, freedom, top + half * (_NODE[j] - 1.0))
             density[j] = half * math.exp(log_peak + fall)
@@ -174,8 +174,12 @@ def _student_densities(
     start, step, share = (top - half) / scale, half / scale, 1.0 / freedom
     for j in range(_NODES):
         r = start + step * _NODE[j]
-        work[j] = 1.0 / math.sqrt(1.0 + r * r * share)
+        work[j] = 1.0 / (1.0 + r * r * share)
         density[j] = peak
+    if whole % 2 == 0:
+        for j in range(_NODES):
+            density[j] *= math.sqrt(work[j])
+    power = (whole + 1) // 2
     while power > 0:
         if power & 1:
             for j in range(_NODES):

@@ -6,7 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublesampling.rules.belief import marginal_draw, marginal_mean, marginal_upper_quantile
-from doublesampling.rules.candidates import log_false_alarm, number_of_candidates, number_of_candidates_until
+from doublesampling.rules.candidates import (
+    log_false_alarm,
+    log_false_alarm_of_counts,
+    number_of_candidates,
+    number_of_candidates_until,
+)
 from doublesampling.rules.choice import draw_candidates, explore, mode
 from doublesampling.rules.compiled import inlined, rule
 from doublesampling.rules.draws import POSTERIOR, Address, logit_beta_draw
@@ -26,20 +31,23 @@ ORACLE = 5
 
 # where a policy's settings stand in its whole numbers and in its real ones
 KIND, SAMPLES, CAP, FIRST_OF_TIES, ALARM = range(5)
-LOG_BASE, SCALE, HORIZON, EPSILON = range(4)
+RATE, HORIZON, EPSILON = range(3)
 
 
 @inlined
 def double_sampling(
-    whole: IntArray, real: FloatArray, table: IntArray, time: float, address: Address, p: FloatArray, votes: IntArray
+    whole: IntArray, real: FloatArray, alarms: FloatArray, time: float, address: Address, p: FloatArray, votes: IntArray
 ) -> tuple[int, int]:
     """The arm and N; p holds the exact probabilities and is left holding the estimate."""
     if whole[SAMPLES] > 0:
         sampled_optimality(address, whole[SAMPLES], p, votes)
-    if table.size > 0:  # two arms: N is a function of one count, known beforehand
-        number = table[votes[0]]
+    if alarms.shape[1] == 1:  # two arms: N of a count is known beforehand
+        number = int(alarms[votes[0], 0])
+    elif alarms.size > 0:  # more arms: p_FA of counts is
+        log_alarm = log_false_alarm_of_counts(alarms, votes)
+        number = number_of_candidates(log_alarm, real[RATE], whole[CAP])
     elif math.isnan(real[HORIZON]):
-        number = number_of_candidates(log_false_alarm(whole[ALARM], p), real[LOG_BASE], real[SCALE], whole[CAP])
+        number = number_of_candidates(log_false_alarm(whole[ALARM], p), real[RATE], whole[CAP])
     else:
         number = number_of_candidates_until(max(real[HORIZON] - time, 1.0), p, whole[CAP])
     draw_candidates(address, number, p, votes)

@@ -63,7 +63,7 @@ def follow_three(alpha: FloatArray, beta: FloatArray, track: FloatArray, arm: in
 
 @inlined
 def tracked_optimality(track: FloatArray, p: FloatArray) -> None:
-    """P from the track, kept inside [0, 1] against the rounding of many steps."""
+    """p from the track, kept inside [0, 1] against the rounding of many steps."""
     if p.size == 2:
         p[0] = min(max(track[0], 0.0), 1.0)
         p[1] = 1.0 - p[0]

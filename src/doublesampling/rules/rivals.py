@@ -14,7 +14,7 @@ FloatArray = NDArray[np.float64]
 
 @rule
 def bayes_ucb_log_tail(time: float) -> float:
-    """Log of 1/t: Bayes-UCB looks at the quantile of level 1 - 1/t."""
+    """log of 1/t: Bayes-UCB looks at the quantile of level 1 - 1/t."""
     return -math.log(max(time, 1.0))
 
 

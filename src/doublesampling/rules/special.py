@@ -28,7 +28,7 @@ def log_difference(log_big: float, log_small: float) -> float:
 
 @rule
 def log_normal_tail(x: float) -> float:
-    """Log P(Z > x) of a standard normal, for any x."""
+    """log P(Z > x) of a standard normal, for any x."""
     if x <= 0.0:
         return math.log1p(-0.5 * math.erfc(-x * _SQRT_HALF))
     if x <= _FAR:
@@ -113,7 +113,7 @@ def deviance(x: float, mean: float) -> float:
 
 @rule
 def log_binomial_pmf(k: int, n: int, p: float) -> float:
-    """Log P(K = k), K ~ Binomial(n, p) with 0 < p < 1, by Loader's saddle-point form: exact for large n."""
+    """log P(K = k), K ~ Binomial(n, p) with 0 < p < 1, by Loader's saddle-point form: exact for large n."""
     if k == 0:
         return n * math.log1p(-p)
     if k == n:
@@ -127,7 +127,7 @@ def log_binomial_pmf(k: int, n: int, p: float) -> float:
 
 @rule
 def log_beta_peak(alpha: float, beta: float) -> float:
-    """Log of the largest density of the log odds of a Beta(alpha, beta) variable, at log(alpha / beta)."""
+    """log of the largest density of the log odds of a Beta(alpha, beta) variable, at log(alpha / beta)."""
     error = stirling_error(alpha + beta) - stirling_error(alpha) - stirling_error(beta)
     return error + 0.5 * (math.log(alpha) - math.log1p(alpha / beta)) - _HALF_LOG_TWO_PI
 
