@@ -56,8 +56,8 @@ def speed() -> None:
     """Nanoseconds per decision, for sweeps that fill the GPU."""
     print("speed: nanoseconds per decision, update included, moments recorded at every tenth step")
     rng = np.random.default_rng(0)
-    two = [ds.BernoulliBandit(np.sort(rng.uniform(0.1, 0.95, 2))) for _ in range(200)]
-    three = [ds.BernoulliBandit(np.sort(rng.uniform(0.1, 0.95, 3))) for _ in range(200)]
+    two = [ds.BernoulliBandit(sorted(rng.uniform(0.1, 0.95, 2))) for _ in range(200)]
+    three = [ds.BernoulliBandit(sorted(rng.uniform(0.1, 0.95, 3))) for _ in range(200)]
     lines = [ds.LinearGaussianBandit(weights=rng.uniform(-1, 1, (2, 2)), noise=0.5) for _ in range(100)]
     for name, worlds, realizations in (
         ("2 Bernoulli arms", two, 5000),

@@ -117,3 +117,62 @@ def test_help_is_quick_because_nothing_heavy_is_imported():
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"numba", "numpy", "scipy", "matplotlib", "rich"} & set(loaded)
     assert Path(__file__).exists()
+
+
+def test_simulate_prints_a_table_and_writes_files(capsys, tmp_path):
+    what = ("simulate", "--bandit", "bernoulli:0.4,0.8", "--policy", "double-sampling", "--policy", "thompson")
+    files = ("--out", str(tmp_path / "r.nc"), "--plot", str(tmp_path / "r.png"))
+    arguments = (*what, "--horizon", "50", "--realizations", "100", *files)
+    status, out, _ = run(capsys, *arguments)
+    assert status == 0
+    assert "double-sampling" in out
+    assert "±" in out
+    import xarray as xr
+
+    with xr.open_dataset(tmp_path / "r.nc", engine="scipy") as found:
+        assert found.sizes["time"] == 50
+        assert found.attrs["seed"] == "1"
+        row = next(row for row in found.ds.table() if row["policy"] == "thompson")
+        assert f"{row['regret']:.3f}" in out
+    assert (tmp_path / "r.png").stat().st_size > 5000
+    status, _, error = run(capsys, *arguments)
+    assert status == 1
+    assert "add --force" in error
+    assert run(capsys, *arguments, "--force")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("--bandit", "bernouli:0.4,0.8"), "is not known. Write bernoulli:0.4,0.8"),
+        (("--bandit", "bernoulli:0.4,x"), "is not a list of numbers"),
+        (("--bandit", "bernoulli:0.4"), "two arms at least"),
+        (("--bandit", "linear:1,2;3"), "numbers in a regular array"),
+        (("--policy", "tompson"), "Did you mean 'thompson'?"),
+        (("--horizon", "0"), "horizon must be"),
+        (("--realizations", "-1"), "realizations must be"),
+        (("--device", "gpu"), "device must be one of"),
+        (("--out", "result.csv"), "--out writes .nc files"),
+        (("--out", "no/such/folder/r.nc"), "does not exist"),
+        (("--plot", "picture.gif"), "--plot writes .png"),
+        (("--dask", "nonsense"), "No Dask scheduler answers at 'nonsense'"),
+    ],
+)
+def test_simulate_with_wrong_words(capsys, change, message):
+    status, out, error = run(capsys, "simulate", "--bandit", "gaussian:0,1:0.5", "--policy", "greedy", *change)
+    assert status in (1, 2)
+    assert message in error
+    assert "Traceback" not in error
+    assert out == ""
+
+
+def test_pictures_of_a_result_are_figures():
+    import doublesampling as ds
+
+    result = ds.simulate(ds.BernoulliBandit([0.4, 0.8]), [ds.DoubleSampling(), ds.Greedy()], horizon=20, realizations=9)
+    for figure in (result.ds.plot_regret(), result.ds.plot_regret(spread="std"), result.ds.plot_optimal_arm(),
+                   result.ds.plot_candidates()):  # fmt: skip
+        axes = figure.axes[0]
+        assert len(axes.lines) == 2
+        assert axes.get_xlabel() == "time step t"
+        assert axes.get_ylabel()

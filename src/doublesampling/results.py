@@ -103,3 +103,44 @@ def provenance(plan: Plan, device: str) -> dict[str, str]:
         "device": device,
         **plan.settings,
     }
+
+
+@xr.register_dataset_accessor("ds")  # type: ignore[no-untyped-call,unused-ignore]
+class Accessor:
+    """``result.ds``: tables and pictures of a simulation."""
+
+    def __init__(self, dataset: xr.Dataset) -> None:
+        self._dataset = dataset
+
+    def plot_regret(self, **options: Any) -> Any:
+        """Cumulative regret over time, a matplotlib figure."""
+        from doublesampling import plots
+
+        return plots.draw_regret(self._dataset, **options)
+
+    def plot_optimal_arm(self, **options: Any) -> Any:
+        """The share of realizations that play the best arm over time, a matplotlib figure."""
+        from doublesampling import plots
+
+        return plots.draw_optimal_arm(self._dataset, **options)
+
+    def plot_candidates(self, **options: Any) -> Any:
+        """The mean number of candidates over time, a matplotlib figure."""
+        from doublesampling import plots
+
+        return plots.draw_candidates(self._dataset, **options)
+
+    def table(self) -> list[dict[str, Any]]:
+        """One row per bandit and policy at the last recorded step: regret, its error, share on the best arm."""
+        last = self._dataset.isel(time=-1)
+        return [
+            {
+                "bandit": int(bandit),
+                "policy": str(policy),
+                "regret": float(last.cumulative_regret.sel(bandit=bandit, policy=policy)),
+                "error": float(last.cumulative_regret_error.sel(bandit=bandit, policy=policy)),
+                "best": float(last.optimal_arm_rate.sel(bandit=bandit, policy=policy)),
+            }
+            for bandit in self._dataset.bandit.values
+            for policy in self._dataset.policy.values
+        ]

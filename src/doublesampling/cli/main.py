@@ -7,7 +7,7 @@ argparse, and not Click or Typer: ``--theta 0.4 0.7 0.8`` takes several values, 
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from doublesampling import __version__
 from doublesampling.errors import DoubleSamplingError
@@ -22,6 +22,12 @@ def _illustrate(options: argparse.Namespace) -> int:
     from doublesampling.cli.illustrate import illustrate
 
     return illustrate(options.theta, options.steps, options.seed, options.save, options.pace)
+
+
+def _simulate(options: argparse.Namespace) -> int:
+    from doublesampling.cli.simulate import run
+
+    return run(options)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -45,7 +51,35 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--save", metavar="FILE", help="also draw both panels to a .png, .pdf or .svg file")
     command.add_argument("--pace", type=float, default=60.0, metavar="N", help="steps shown per second, 0 for no limit")
     command.set_defaults(run=_illustrate)
+    _add_simulate(commands)
     return main_parser
+
+
+def _add_simulate(commands: Any) -> None:
+    command = commands.add_parser(
+        "simulate",
+        help="play policies against bandits and compare their regret",
+        description="Play policies against bandits over many realizations. The same seed gives the same numbers on any "
+        "number of threads, workers and chunks.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = command.add_argument
+    add("--bandit", action="append", required=True, metavar="B", default=argparse.SUPPRESS,
+        help="bernoulli:0.4,0.8 or gaussian:0,1:0.5 or linear:0.4,0.4;0.8,0.8:0.2; repeat for a sweep")  # fmt: skip
+    add("--policy", action="append", required=True, metavar="P", default=argparse.SUPPRESS,
+        help="double-sampling, double-sampling-published, thompson, bayes-ucb, greedy, epsilon-greedy or oracle; "
+        "repeat to compare")  # fmt: skip
+    add("--horizon", type=int, default=1500, metavar="T", help="decisions in a realization")
+    add("--realizations", type=int, default=1000, metavar="R", help="how many realizations")
+    add("--seed", type=int, default=1, help="the same seed gives the same numbers")
+    add("--device", default="auto", help="auto, cpu or cuda")
+    add("--times", default="all", choices=("all", "log"), help="steps to record")
+    add("--out", metavar="FILE.nc", help="write the dataset as NetCDF")
+    add("--plot", metavar="FILE", help="draw the regret to a .png, .pdf or .svg file")
+    add("--force", action="store_true", help="overwrite files")
+    add("--store", metavar="FOLDER", help="keep finished pieces here, so that a killed run can go on")
+    add("--dask", metavar="ADDRESS", help="play on a Dask cluster, such as tcp://scheduler:8786")
+    command.set_defaults(run=_simulate)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

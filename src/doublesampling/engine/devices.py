@@ -7,7 +7,7 @@ import functools
 def cuda_problem() -> str:
     """Why CUDA cannot be used, and what to do; empty where it can."""
     try:
-        import numba_cuda  # type: ignore[import-not-found,unused-ignore]  # noqa: F401
+        import numba_cuda  # type: ignore[import-not-found,import-untyped,unused-ignore]  # noqa: F401
     except ImportError:
         return "device='cuda' needs numba-cuda: pip install 'doublesampling[cuda]'"
     except Exception as problem:  # a CUDA toolkit can fail to load in many ways

@@ -50,7 +50,7 @@ class Store:
     def _index(self) -> None:
         for path in sorted(self._folder.glob("chunk-*.npz")):
             try:
-                with np.load(path) as content:
+                with path.open("rb") as file, np.load(file) as content:
                     for i, unit in enumerate(content["units"].tolist()):
                         self._places[Unit(*unit)] = path, i
             except (zipfile.BadZipFile, KeyError, EOFError):
@@ -63,7 +63,7 @@ class Store:
             return None
         path, index = place
         if self._open is None or self._open[0] != path:
-            with np.load(path) as content:
+            with path.open("rb") as file, np.load(file) as content:
                 count = len(content["units"])
                 self._open = path, [Block(*(content[f"{name}_{i}"] for name in Block._fields)) for i in range(count)]
         return self._open[1][index]

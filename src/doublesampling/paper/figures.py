@@ -1,21 +1,11 @@
 """The paper's figures: pure functions from what was run to a matplotlib figure. They never simulate."""
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from doublesampling.paper.illustration import Illustration
-
-# Okabe and Ito's colours, told apart by colour-blind readers; dashes tell them apart in grey
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
-
-
-def _plain(axes: Axes) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(True, color="0.9", linewidth=0.6)
-    axes.set_axisbelow(True)
+from doublesampling.plots import COLOURS, look, plain
 
 
 def draw_illustration(run: Illustration) -> Figure:
@@ -26,10 +16,12 @@ def draw_illustration(run: Illustration) -> Figure:
     time = np.arange(1, steps + 1)
     for arm in range(arms):
         p, sd = run.probability_optimal[:, arm], run.probability_optimal_sd[:, arm]
-        colour, dash = COLOURS[arm % len(COLOURS)], DASHES[arm % len(DASHES)]
+        style = look(arm)
         label = f"arm {arm}: θ = {run.bandit.probabilities[arm]:g}"
-        left.plot(time, p, color=colour, linestyle=dash, linewidth=1.3, label=label)
-        left.fill_between(time, np.clip(p - sd, 0, 1), np.clip(p + sd, 0, 1), color=colour, alpha=0.12, linewidth=0)
+        left.plot(time, p, label=label, **style)
+        left.fill_between(
+            time, np.clip(p - sd, 0, 1), np.clip(p + sd, 0, 1), color=style["color"], alpha=0.12, linewidth=0
+        )
     left.set(xlabel="time step t", ylabel="probability of being optimal, p̂ ± σ̂", ylim=(0, 1), xlim=(1, max(steps, 2)))
     left.legend(loc="center right", framealpha=0.85, edgecolor="none")
     right.step(time, run.candidates, where="mid", color=COLOURS[0], linewidth=1.0)
@@ -40,5 +32,5 @@ def draw_illustration(run: Illustration) -> Figure:
         right.set_ylim(0, max(int(run.candidates.max()), 4) + 0.5)
         right.yaxis.set_major_locator(MaxNLocator(integer=True))
     for axes in (left, right):
-        _plain(axes)
+        plain(axes)
     return figure

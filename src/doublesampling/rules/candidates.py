@@ -111,7 +111,7 @@ def log_false_alarm(kind: int, p: FloatArray) -> float:
         for a in range(p.size):
             if a != best:
                 doubtful += false_alarm_in_double(p[a], p[best])
-        return math.log(doubtful / (p.size - 1))
+        return math.log(doubtful / (p.size - 1)) if doubtful > 0.0 else -math.inf
     rest = 0.0
     for a in range(p.size):
         if a != best:
@@ -141,7 +141,7 @@ def log_false_alarm_of_counts(alarms: FloatArray, counts: NDArray[np.int64]) -> 
     for a in range(counts.size):
         if a != best:
             total += alarms[counts[a], counts[best]]
-    return math.log(total / (counts.size - 1))
+    return math.log(total / (counts.size - 1)) if total > 0.0 else -math.inf
 
 
 @rule

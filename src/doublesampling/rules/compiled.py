@@ -9,7 +9,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 # the CUDA simulator runs kernels as plain Python, and everything that they call
-SIMULATED = bool(numba.config.ENABLE_CUDASIM)
+SIMULATED = bool(getattr(numba.config, "ENABLE_CUDASIM", False))
 
 
 def rule(function: Callable[P, R]) -> Callable[P, R]:

@@ -1,0 +1,130 @@
+"""``doublesampling simulate``: policies against bandits, as a table, a NetCDF file and a picture."""
+
+import difflib
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+from rich.console import Console
+from rich.table import Table
+
+from doublesampling.bandits import Bandit, BernoulliBandit, GaussianBandit, LinearGaussianBandit
+from doublesampling.engine.simulate import simulate
+from doublesampling.errors import Interrupted, MissingExtraError, OutputError, SettingError
+from doublesampling.policies import BayesUCB, DoubleSampling, EpsilonGreedy, Greedy, Oracle, ThompsonSampling
+
+POLICIES: dict[str, Any] = {
+    "double-sampling": DoubleSampling(),
+    "double-sampling-published": DoubleSampling.as_published(),
+    "thompson": ThompsonSampling(),
+    "bayes-ucb": BayesUCB(),
+    "greedy": Greedy(),
+    "epsilon-greedy": EpsilonGreedy(),
+    "oracle": Oracle(),
+}
+_PICTURES = (".png", ".pdf", ".svg")
+_FORMS = "bernoulli:0.4,0.8, gaussian:0,1:0.5 (means, noise) or linear:0.4,0.4;0.8,0.8:0.2 (weights per arm, noise)"
+
+
+def _numbers(text: str, whole: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise SettingError(f"--bandit {whole!r}: {text!r} is not a list of numbers. Write {_FORMS}.") from None
+
+
+def parse_bandit(text: str) -> Bandit:
+    """A bandit from the command line.
+
+    >>> parse_bandit("linear:0.4,0.4;0.8,0.8:0.2").arms
+    2
+    """
+    kind, _, rest = text.partition(":")
+    if kind == "bernoulli" and rest:
+        return BernoulliBandit(_numbers(rest, text))
+    values, _, noise = rest.partition(":")
+    level = _numbers(noise, text) if noise else [1.0]
+    spread = level[0] if len(level) == 1 else level
+    if kind == "gaussian" and values:
+        return GaussianBandit(_numbers(values, text), noise=spread)
+    if kind == "linear" and values:
+        return LinearGaussianBandit(weights=[_numbers(row, text) for row in values.split(";")], noise=spread)
+    raise SettingError(f"--bandit {text!r} is not known. Write {_FORMS}.")
+
+
+def parse_policy(name: str) -> Any:
+    """A policy by the name that the command line gives it."""
+    if name not in POLICIES:
+        near = difflib.get_close_matches(name, POLICIES, n=1)
+        hint = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(POLICIES)}."
+        raise SettingError(f"--policy {name!r} is not known. {hint}")
+    return POLICIES[name]
+
+
+def _check_file(option: str, name: str | None, suffixes: tuple[str, ...], force: bool) -> Path | None:
+    """Refuse a file that cannot be written before anything is played."""
+    if name is None:
+        return None
+    path = Path(name)
+    if path.suffix.lower() not in suffixes:
+        raise OutputError(f"{option} writes {', '.join(suffixes)} files, got {name!r}.")
+    if path.is_dir() or not path.parent.is_dir():
+        raise OutputError(f"{option} cannot write {name!r}: the folder {str(path.parent)!r} does not exist.")
+    if path.exists() and not force:
+        raise OutputError(f"{option} would overwrite {name!r}. Name another file, or add --force.")
+    return path
+
+
+def _client(address: str | None) -> Any:
+    if address is None:
+        return None
+    try:
+        from distributed import Client
+    except ImportError:
+        raise MissingExtraError("--dask needs Dask: pip install 'doublesampling[cluster]'") from None
+    try:
+        return Client(address, timeout="10s")  # type: ignore[no-untyped-call]
+    except (OSError, ValueError, TimeoutError) as problem:
+        raise SettingError(f"No Dask scheduler answers at {address!r}: {problem}.") from None
+
+
+def show(result: xr.Dataset, bandits: list[str], console: Console) -> None:
+    """The table: policy, final regret with its error, share on the best arm."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("bandit", "policy", f"regret at t = {int(result.time[-1])}", "on the best arm"):
+        table.add_column(name, justify="left" if name in ("bandit", "policy") else "right")
+    for row in result.ds.table():
+        cells = f"{row['regret']:.3f} ± {row['error']:.3f}", f"{row['best']:.1%}"
+        table.add_row(bandits[row["bandit"]], row["policy"], *cells)
+    console.print(table)
+    console.print(f"± is one Monte Carlo standard error; {result.attrs['realizations']} realizations.", style="dim")
+
+
+def run(options: Any) -> int:
+    """Play, show, write."""
+    out = _check_file("--out", options.out, (".nc",), options.force)
+    plot = _check_file("--plot", options.plot, _PICTURES, options.force)
+    bandits = [parse_bandit(text) for text in options.bandit]
+    policies = {name: parse_policy(name) for name in options.policy}
+    console = Console(highlight=False)
+    status = 0
+    try:
+        result = simulate(
+            bandits, policies, horizon=options.horizon, realizations=options.realizations, seed=options.seed,
+            device=options.device, times=options.times, store=options.store, executor=_client(options.dask),
+        )  # fmt: skip
+    except Interrupted as stopped:
+        result = stopped.partial  # type: ignore[assignment]
+        console.print("Stopped early: what follows is what was finished.", style="yellow")
+        status = 130
+    show(result, options.bandit, console)
+    try:
+        if out is not None:
+            result.to_netcdf(out, engine="scipy")
+            console.print(f"The dataset is in {out}")
+        if plot is not None:
+            result.ds.plot_regret().savefig(plot, dpi=150)
+            console.print(f"The picture is in {plot}")
+    except OSError as problem:
+        raise OutputError(f"A file cannot be written: {problem.strerror or problem}.") from None
+    return status

@@ -1,0 +1,102 @@
+"""Exact truth: the expected regret of a policy on a two-armed Bernoulli bandit, by dynamic programming."""
+
+import functools
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy import stats
+
+from doublesampling.policies import DoubleSampling
+from doublesampling.rules import doors
+from doublesampling.rules.belief import BETA
+from tests import oracle
+
+
+def expected_regret(
+    theta: tuple[float, float], prior: tuple[float, float], horizon: int, chance: Callable[..., float]
+) -> float:
+    """The sum over steps of (best mean - played mean), over every posterior state that can be reached.
+
+    chance(a0, b0, a1, b1, time) is the probability that the policy plays arm 1 in that state.
+    """
+    gap = [max(theta) - mean for mean in theta]
+
+    @functools.cache
+    def ahead(wins0: int, losses0: int, wins1: int, losses1: int) -> float:
+        time = wins0 + losses0 + wins1 + losses1 + 1
+        if time > horizon:
+            return 0.0
+        a, b = prior
+        second = chance(a + wins0, b + losses0, a + wins1, b + losses1, time)
+        total = 0.0
+        if second < 1.0:
+            total += (1 - second) * (
+                gap[0]
+                + theta[0] * ahead(wins0 + 1, losses0, wins1, losses1)
+                + (1 - theta[0]) * ahead(wins0, losses0 + 1, wins1, losses1)
+            )
+        if second > 0.0:
+            total += second * (
+                gap[1]
+                + theta[1] * ahead(wins0, losses0, wins1 + 1, losses1)
+                + (1 - theta[1]) * ahead(wins0, losses0, wins1, losses1 + 1)
+            )
+        return total
+
+    return ahead(0, 0, 0, 0)
+
+
+def _probability(a0: float, b0: float, a1: float, b1: float) -> float:
+    """P(arm 1 is the best)."""
+    return float(doors.exact_optimality(BETA, np.array([[a0, b0, 0.0], [a1, b1, 0.0]]))[1])
+
+
+def _better(first: float, second: float, ties: str) -> float:
+    """The chance of the second of two values being played."""
+    if math.isclose(first, second, rel_tol=1e-9, abs_tol=1e-12):
+        return 0.5 if ties == "random" else 0.0
+    return float(second > first)
+
+
+def thompson(a0: float, b0: float, a1: float, b1: float, time: int) -> float:
+    """Thompson sampling plays an arm with the probability that it is the best."""
+    return _probability(a0, b0, a1, b1)
+
+
+def double_sampling(policy: DoubleSampling) -> Callable[..., float]:
+    """Double sampling: over every count of M, the chance of the mode of N candidates."""
+    samples = policy.samples
+    assert samples is not None
+
+    @functools.cache
+    def mode(count: int, time: int) -> float:
+        p = np.array([1 - count / samples, count / samples])
+        number = policy.number_of_candidates(p, time)
+        return float(oracle.mode_propensities(number, p, policy.ties)[1])
+
+    def chance(a0: float, b0: float, a1: float, b1: float, time: int) -> float:
+        counts = stats.binom(samples, _probability(a0, b0, a1, b1)).pmf(np.arange(samples + 1))
+        clock = time if policy.horizon is not None else 1
+        return float(sum(c * mode(k, clock) for k, c in enumerate(counts) if c > 0))
+
+    return chance
+
+
+def bayes_ucb(ties: str) -> Callable[..., float]:
+    """Bayes-UCB: the higher quantile of level 1 - 1/t."""
+
+    def chance(a0: float, b0: float, a1: float, b1: float, time: int) -> float:
+        level = 1 - 1 / time
+        return _better(stats.beta.ppf(level, a0, b0), stats.beta.ppf(level, a1, b1), ties)
+
+    return chance
+
+
+def greedy(ties: str, epsilon: float = 0.0) -> Callable[..., float]:
+    """Greedy, with a share epsilon of uniform play."""
+
+    def chance(a0: float, b0: float, a1: float, b1: float, time: int) -> float:
+        return epsilon / 2 + (1 - epsilon) * _better(a0 / (a0 + b0), a1 / (a1 + b1), ties)
+
+    return chance
