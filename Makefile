@@ -29,6 +29,8 @@ check: $(READY) ## style, types and the direction of imports
 bench: $(READY) ## print how fast it is on this machine
 	$(BIN)/python -m pytest benchmarks --benchmark-only --benchmark-sort=name --benchmark-columns=min,median,stddev,rounds
 	$(BIN)/python benchmarks/start.py
+	$(BIN)/python benchmarks/engine.py
+	$(BIN)/python benchmarks/peers.py
 
 mutants: $(READY) ## break the rules one by one and see the tests notice
 	$(BIN)/python tests/mutants.py

@@ -189,7 +189,7 @@ def decide(
     >>> state = belief.update_batch(belief.prior(), arms=[0, 1, 2, 2], rewards=[0, 1, 1, 1])
     >>> decision = ds.decide(ds.DoubleSampling(), belief, state, seed=1)
     >>> decision.arm, decision.candidates, round(float(decision.propensities.sum()), 6)
-    (2, 1, 1.0)
+    (1, 1, 1.0)
     """
     policy, belief = _check_policy(policy), _check_belief(belief)
     laws = belief.marginals(state, context)
