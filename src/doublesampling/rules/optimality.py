@@ -27,7 +27,7 @@ Fineness = tuple[float, float]
 EXACT = (28.0, 1.2)  # right to 1e-10, for decisions that are kept
 # right to 1e-6, for simulations, whose samples blur it ten thousand times more
 QUICK_BETA = (16.0, 3.0)
-QUICK_STUDENT = (15.0, 4.0)
+QUICK_STUDENT = (13.0, 4.5)
 
 # columns of the surveyed arms
 CENTRE, LOWER, UPPER, _STEP_DOWN, _STEP_UP, _LOG_PEAK, _TAIL = range(7)
