@@ -43,12 +43,20 @@ class Progress:
     def _open(self) -> None:
         from rich import progress
         from rich.console import Console
+        from rich.text import Text
+
+        class Rate(progress.ProgressColumn):
+            """How many are finished in a second."""
+
+            def render(self, task: progress.Task) -> Text:
+                return Text(f"{task.speed:.0f}/s" if task.speed else "")
 
         self._bar = progress.Progress(
             progress.TextColumn("simulating"),
             progress.BarColumn(),
             progress.TextColumn("{task.percentage:3.0f} %"),
             progress.TextColumn("{task.completed}/{task.total} " + self._what),
+            Rate(),
             progress.TimeRemainingColumn(),
             console=Console(stderr=True),
             transient=True,
