@@ -197,5 +197,9 @@ def test_large_locations_do_not_round_small_scales_away(location):
         marginals = np.array([[location + gap, 1.0, np.inf], [location, 2.0, np.inf]])
         exact = stats.norm.cdf((marginals[0, 0] - marginals[1, 0]) / np.sqrt(5.0))
         assert doors.exact_optimality(STUDENT, marginals)[0] == pytest.approx(exact, abs=1e-9)
+    gap = np.spacing(1e10)  # neighbours among floating-point numbers, some deviations apart
+    near = np.array([[1e10 + gap, 5e-7, np.inf], [1e10, 5e-7, np.inf]])
+    exact = stats.norm.cdf(gap / (5e-7 * np.sqrt(2.0)))
+    assert doors.exact_optimality(STUDENT, near)[0] == pytest.approx(exact, abs=1e-9)
     tiny = np.array([[1e10, 1e-6, np.inf], [1e10, 1e-7, np.inf]])
     np.testing.assert_allclose(doors.exact_optimality(STUDENT, tiny), 0.5, atol=1e-9)
