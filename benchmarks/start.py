@@ -1,8 +1,10 @@
 """How long a new process takes to start: run by ``make bench``."""
 
+import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 COMMANDS = {
@@ -15,10 +17,17 @@ COMMANDS = {
 }
 
 
-def seconds(code: str) -> float:
-    """Wall time of a fresh interpreter that runs the code."""
+SIMULATION = (
+    "import doublesampling as ds; ds.simulate(ds.BernoulliBandit([0.4, 0.8]), [ds.DoubleSampling(), "
+    "ds.ThompsonSampling(), ds.BayesUCB()], horizon=100, realizations=64, seed=1, device='cpu')"
+)
+
+
+def seconds(code: str, cache: str | None = None) -> float:
+    """Wall time of a fresh interpreter that runs the code, with machine code kept in its usual folder or another."""
+    environment = os.environ | ({} if cache is None else {"NUMBA_CACHE_DIR": cache})
     start = time.perf_counter()
-    subprocess.run([sys.executable, "-c", code], check=False, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.executable, "-c", code], check=False, stdout=subprocess.DEVNULL, env=environment)
     return time.perf_counter() - start
 
 
@@ -28,3 +37,6 @@ if __name__ == "__main__":
     for name, code in COMMANDS.items():
         seconds(code)
         print(f"{name:52s} {statistics.median(seconds(code) for _ in range(5)):6.2f} s")
+    with tempfile.TemporaryDirectory() as empty:
+        for name in ("first simulation on a machine, compiling", "first simulation of the next process"):
+            print(f"{name:52s} {seconds(SIMULATION, empty):6.2f} s")
