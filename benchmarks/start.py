@@ -38,5 +38,6 @@ if __name__ == "__main__":
         seconds(code)
         print(f"{name:52s} {statistics.median(seconds(code) for _ in range(5)):6.2f} s")
     with tempfile.TemporaryDirectory() as empty:
-        for name in ("first simulation on a machine, compiling", "first simulation of the next process"):
-            print(f"{name:52s} {seconds(SIMULATION, empty):6.2f} s")
+        print(f"{'first simulation on a machine, compiling':52s} {seconds(SIMULATION, empty):6.2f} s")
+        later = statistics.median(seconds(SIMULATION, empty) for _ in range(5))
+        print(f"{'first simulation of the next process':52s} {later:6.2f} s")

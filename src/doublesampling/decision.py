@@ -14,6 +14,7 @@ from doublesampling.beliefs.marginals import address_words
 from doublesampling.errors import DrawsError, SettingError
 from doublesampling.policies import Policy
 from doublesampling.rules import doors, rivals
+from doublesampling.rules.compiled import plain
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -134,7 +135,7 @@ class _FromDraws:
 
 
 def _sample_quantiles(draws: FloatArray, log_tail: float) -> FloatArray:
-    rank = rivals.sample_rank(draws.shape[0], log_tail)
+    rank = plain(rivals.sample_rank)(draws.shape[0], log_tail)
     return np.asarray(np.partition(draws, rank, axis=0)[rank])
 
 

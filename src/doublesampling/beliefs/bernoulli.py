@@ -13,6 +13,7 @@ from doublesampling.beliefs.states import BetaState, state_from_json
 from doublesampling.checks import PerArm, settings
 from doublesampling.errors import RewardError
 from doublesampling.rules import belief as rules
+from doublesampling.rules.compiled import plain
 
 _FEWEST, _MOST = 1e-6, 1e12  # prior counts outside could not be told from certainty in double precision
 
@@ -68,7 +69,7 @@ class BetaBernoulli:
         checks.no_context(context)
         counts, alpha, beta = state.counts.copy(), state.alpha.copy(), state.beta.copy()
         counts[arm] += 1
-        alpha[arm], beta[arm] = rules.beta_update(alpha[arm], beta[arm], reward)
+        alpha[arm], beta[arm] = plain(rules.beta_update)(alpha[arm], beta[arm], reward)
         return BetaState(counts, alpha, beta)
 
     def update_batch(

@@ -51,7 +51,7 @@ def play_block(plan: Plan, unit: Unit) -> Block:
     kept = np.empty((count, plan.horizon, 3 + arms) if plan.trajectories else (0, 0, 3 + arms))
     kernel: Callable[..., None] = cpu.play_beta if problem.family == "beta" else cpu.play_gaussian
     kernel(
-        np.uint64(plan.seed), np.uint64(unit.problem), unit.block * BLOCK, count, plan.horizon,
+        np.uint64(plan.seed), np.uint64(unit.problem), unit.block * BLOCK, plan.horizon,
         *problem.world, *problem.prior, policy.whole, policy.real, policy.table_of(arms), plan.columns,
         means, squares, final, kept,
     )  # fmt: skip

@@ -79,6 +79,7 @@ def beta_kernel(arms: int, tracked_arms: bool) -> Any:
     survey_shape = (arms, optimality.SURVEY_COLUMNS)
     book_shape = (1, arms + 1, optimality.PANEL_ROWS, optimality.PANEL_NODES)
     marginals_shape, note_shape, track_size = (arms, 3), (1, 1), recurrence.TRACK_SIZE
+    step = lane.beta_step_with(carries=False, integrates=not tracked_arms)
 
     @cuda.jit(**_OPTIONS)
     def kernel(  # type: ignore[no-untyped-def]
@@ -129,8 +130,8 @@ def beta_kernel(arms: int, tracked_arms: bool) -> Any:
         regret = observed = 0.0
         for t in range(horizon):
             address = (np.uint64(seed), bandits[problem], np.uint64(first + r), np.uint64(t + 1))
-            arm, number, paid, _ = lane.beta_step(
-                address, t + 1.0, truth, whole, real, alarms, tracked, False, False, parameters, alpha, beta, track,
+            arm, number, paid, _ = step(
+                address, t + 1.0, truth, whole, real, alarms, tracked, False, parameters, alpha, beta, track,
                 p, votes, values, starts, survey, book, notes,
             )  # fmt: skip
             regret += best - truth[arm]

@@ -14,7 +14,7 @@ from doublesampling.beliefs import BetaBernoulli, Gaussian, LinearGaussian
 from doublesampling.errors import SettingError
 from doublesampling.policies import BayesUCB, DoubleSampling, EpsilonGreedy, Greedy, Oracle, ThompsonSampling
 from doublesampling.rules import belief as belief_rules
-from doublesampling.rules import candidates, doors, play, recurrence, reward
+from doublesampling.rules import doors, play, recurrence, reward
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -98,17 +98,9 @@ def pack_policy(policy: object) -> PackedPolicy:
         real[play.HORIZON] = np.nan if policy.horizon is None else policy.horizon
         if policy.samples is not None and policy.samples <= _LARGEST_TABLE and policy.horizon is None:
             alarms = doors.false_alarm_table(policy.false_alarm_kind, policy.samples)
-            counts = [_two_arm_count(policy, alarms, k) for k in range(policy.samples + 1)]
-            return PackedPolicy(whole, real, alarms, np.array(counts, dtype=np.float64)[:, None])
+            counts = doors.two_arm_counts(alarms, policy.rate, policy.max_candidates)
+            return PackedPolicy(whole, real, alarms, counts[:, None])
     return PackedPolicy(whole, real, np.empty((0, 0)), np.empty((0, 0)))
-
-
-def _two_arm_count(policy: DoubleSampling, alarms: FloatArray, count: int) -> int:
-    """N when the first of two arms was the best in so many of the M samples."""
-    loser = min(count, alarms.shape[0] - 1 - count)
-    alarm = alarms[loser, alarms.shape[0] - 1 - loser]
-    log_alarm = math.log(alarm) if alarm > 0.0 else -math.inf
-    return candidates.number_of_candidates(log_alarm, policy.rate, policy.max_candidates)
 
 
 def default_belief(bandit: Bandit) -> Any:

@@ -1,7 +1,13 @@
-"""How a rule becomes machine code: once as a CPU function, and as a device function where CUDA calls it."""
+"""How a rule becomes machine code: once as a CPU function, and as a device function where CUDA calls it.
 
+Rules are called by machine code and through the doors (rules/doors.py), so they go without two things that Numba does
+for calls from Python: wrappers, a quarter of the time to compile, and counting references to arrays, half the time of
+a short step. Whoever calls a rule owns the arrays; a rule makes none, but for those marked allocating.
+"""
+
+import os
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
 
@@ -11,17 +17,31 @@ R = TypeVar("R")
 # the CUDA simulator runs kernels as plain Python, and everything that they call
 SIMULATED = bool(getattr(numba.config, "ENABLE_CUDASIM", False))
 
+# division follows IEEE, as it does on a GPU: a rule never raises
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True}
+if "DOUBLESAMPLING_CALL_RULES_FROM_PYTHON" not in os.environ:  # only the tests do
+    _OPTIONS |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+def _compile(function: Callable[P, R], **options: Any) -> Callable[P, R]:
+    return function if SIMULATED else cast(Callable[P, R], numba.njit(**_OPTIONS, **options)(function))
+
 
 def rule(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a scalar rule on first use; the original stays reachable as ``.py_func``.
-
-    Division follows IEEE (``error_model="numpy"``), as it does on a GPU: a rule never raises.
-    """
-    return function if SIMULATED else cast(Callable[P, R], numba.njit(error_model="numpy", nogil=True)(function))
+    """Compile a scalar rule on first use; the original stays reachable as ``.py_func``."""
+    return _compile(function, _nrt=False)
 
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
-    """A rule copied into its callers: for short rules that take arrays, where the call costs more than the work."""
-    if SIMULATED:
-        return function
-    return cast(Callable[P, R], numba.njit(error_model="numpy", nogil=True, forceinline=True)(function))
+    """A rule copied into its callers: for short rules, where the call costs more than the work."""
+    return _compile(function, _nrt=False, forceinline=True)
+
+
+def allocating(function: Callable[P, R]) -> Callable[P, R]:
+    """A rule that makes arrays of its own; for CPUs only."""
+    return _compile(function)
+
+
+def plain(compiled: Callable[P, R]) -> Callable[P, R]:
+    """A rule of a few operations as plain Python, for a single call."""
+    return cast(Callable[P, R], getattr(compiled, "py_func", compiled))

@@ -92,6 +92,19 @@ def false_alarm_table(kind: int, samples: int) -> FloatArray:
 
 
 @door
+def two_arm_counts(alarms: FloatArray, rate: float, cap: int) -> FloatArray:
+    """N by how many of the M samples found the first of two arms the best, from their table of p_FA."""
+    samples = alarms.shape[0] - 1
+    numbers = np.empty(samples + 1)
+    for count in range(samples + 1):
+        loser = min(count, samples - count)
+        alarm = alarms[loser, samples - loser]
+        log_alarm = math.log(alarm) if alarm > 0.0 else -math.inf
+        numbers[count] = candidates.number_of_candidates(log_alarm, rate, cap)
+    return numbers
+
+
+@door
 def choose_candidate(
     p: FloatArray, number: int, first_of_ties: bool, words: WordArray
 ) -> tuple[int, IntArray, FloatArray]:

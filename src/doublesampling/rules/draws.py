@@ -140,6 +140,9 @@ def binomial_from_uniform(u: float, trials: int, p: float) -> int:
     if trials == 1:
         return 1 if u < p else 0
     mode = min(int((trials + 1) * p), trials)
+    # (1 - p)^n is at least 1 - n p: most draws of a rare event need no logarithm
+    if (mode == 0 and trials * p < 1.0 - u) or (mode == trials and trials * (1.0 - p) < 1.0 - u):
+        return mode
     odds = p / (1.0 - p)
     up = down = math.exp(log_binomial_pmf(mode, trials, p))
     high = low = mode

@@ -1,59 +1,78 @@
-"""One step of a realization: see, decide, be paid, learn.
-
-engine/cpu.py has beta_step written out in its loop: on a CPU, Numba counts references to every array that is passed
-on, which costs more than such a short step.
-"""
+"""One step of a realization: see, decide, be paid, learn."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules import belief, carried, optimality, play, recurrence, reward
-from doublesampling.rules.compiled import inlined, rule
+from doublesampling.rules import belief, carried, optimality, play, recurrence, reward, two_students
+from doublesampling.rules.compiled import inlined
 from doublesampling.rules.draws import Address
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
-@rule
-def beta_step(
-    address: Address, time: float, truth: FloatArray, whole: IntArray, real: FloatArray, alarms: FloatArray,
-    tracked: bool, carries: bool, serves: bool, parameters: FloatArray, alpha: FloatArray, beta: FloatArray,
-    track: FloatArray, p: FloatArray,
-    votes: IntArray, values: FloatArray, starts: FloatArray, survey: FloatArray, book: FloatArray, notes: FloatArray,
-) -> tuple[int, int, float, bool]:  # fmt: skip
-    """A Bernoulli bandit under Beta beliefs: the arm, N, the reward, and whether the carried nodes still serve.
+def beta_step_with(*, carries: bool, integrates: bool) -> Callable[..., tuple[int, int, float, bool]]:
+    """A step of a Bernoulli bandit under Beta beliefs, compiled with what it needs and no more.
 
-    tracked : p follows the recurrence of two or three arms. carries : p comes from carried densities. alpha and beta
-    are the first columns of parameters, made once: a slice costs more than a step.
+    Where two or three arms do not follow the recurrence, double sampling finds p from carried densities (carries) or
+    anew each time (integrates). Both are constants: Numba drops the branches that a constant decides, and compiling
+    the densities takes as long as all the rest.
     """
-    kind = whole[play.KIND]
-    number = 1
-    if tracked:
-        recurrence.tracked_optimality(track, p)
-    elif kind == play.DOUBLE_SAMPLING:
-        if carries:
-            carried.carried_optimality(parameters, not serves, p, survey, book, notes)
+
+    @inlined
+    def beta_step(
+        address: Address, time: float, truth: FloatArray, whole: IntArray, real: FloatArray, alarms: FloatArray,
+        tracked: bool, serves: bool, parameters: FloatArray, alpha: FloatArray, beta: FloatArray, track: FloatArray,
+        p: FloatArray, votes: IntArray, values: FloatArray, starts: FloatArray,
+        survey: FloatArray, book: FloatArray, notes: FloatArray,
+    ) -> tuple[int, int, float, bool]:  # fmt: skip
+        """The arm, N, the reward, and whether the carried nodes still serve.
+
+        tracked : p follows the recurrence of two or three arms. alpha and beta are the first columns of parameters.
+        """
+        kind = whole[play.KIND]
+        number = 1
+        if tracked:
+            recurrence.tracked_optimality(track, p)
+        elif kind == play.DOUBLE_SAMPLING:
+            if carries:
+                carried.carried_optimality(parameters, not serves, p, survey, book, notes)
+            if integrates:
+                optimality.probability_optimal(belief.BETA, parameters, optimality.QUICK_BETA, p, survey, book[0])
+        if kind == play.DOUBLE_SAMPLING:
+            arm, number = play.double_sampling(whole, real, alarms, time, address, p, votes)
+        elif tracked:
+            arm = play.one_candidate(whole, address, p, votes)
         else:
-            optimality.probability_optimal(belief.BETA, parameters, optimality.QUICK_BETA, p, survey, book[0])
-    if kind == play.DOUBLE_SAMPLING:
-        arm, number = play.double_sampling(whole, real, alarms, time, address, p, votes)
-    elif tracked:
-        arm = play.one_candidate(whole, address, p, votes)
-    else:
-        arm = play.choose_by_value(whole, real, belief.BETA, parameters, truth, time, address, values, starts)
-    paid = reward.bernoulli_reward(truth[arm], arm, address)
-    if tracked:
-        if truth.size == 2:
-            recurrence.follow_two(alpha, beta, track, arm, paid > 0.5)
-        else:
-            recurrence.follow_three(alpha, beta, track, arm, paid > 0.5)
-    elif carries:
-        serves = carried.carry(parameters, arm, paid > 0.5, book, notes)
-    alpha[arm], beta[arm] = belief.beta_update(alpha[arm], beta[arm], paid)
-    return arm, number, paid, serves
+            arm = play.choose_by_value(whole, real, belief.BETA, parameters, truth, time, address, values, starts)
+        paid = reward.bernoulli_reward(truth[arm], arm, address)
+        if tracked:
+            if truth.size == 2:
+                recurrence.follow_two(alpha, beta, track, arm, paid > 0.5)
+            else:
+                recurrence.follow_three(alpha, beta, track, arm, paid > 0.5)
+        elif carries:
+            serves = carried.carry(parameters, arm, paid > 0.5, book, notes)
+        alpha[arm], beta[arm] = belief.beta_update(alpha[arm], beta[arm], paid)
+        return arm, number, paid, serves
+
+    return beta_step
+
+
+@inlined
+def student_optimality(parameters: FloatArray, p: FloatArray, survey: FloatArray, panel: FloatArray) -> None:
+    """Sampling one under Normal-Inverse-Gamma beliefs, right to 1e-6."""
+    if p.size == 2:
+        first, scale, freedom = parameters[0, 0], parameters[0, 1], parameters[0, 2]
+        second, other_scale, other_freedom = parameters[1, 0], parameters[1, 1], parameters[1, 2]
+        if two_students.resolved(scale, freedom, other_scale, other_freedom):
+            p[0] = two_students.first_above_second(first, scale, freedom, second, other_scale, other_freedom)
+            p[1] = 1.0 - p[0]
+            return
+    optimality.probability_optimal(belief.STUDENT, parameters, optimality.QUICK_STUDENT, p, survey, panel)
 
 
 @inlined
@@ -78,7 +97,7 @@ def gaussian_step(
         parameters[a, 0], parameters[a, 1], parameters[a, 2] = location, scale, freedom
     number = 1
     if whole[play.KIND] == play.DOUBLE_SAMPLING:
-        optimality.probability_optimal(belief.STUDENT, parameters, optimality.QUICK_STUDENT, p, survey, panel)
+        student_optimality(parameters, p, survey, panel)
         arm, number = play.double_sampling(whole, real, alarms, time, address, p, votes)
     else:
         arm = play.choose_by_value(whole, real, belief.STUDENT, parameters, truth, time, address, values, starts)

@@ -14,7 +14,16 @@ from doublesampling.rules.candidates import (
 )
 from doublesampling.rules.choice import draw_candidates, explore, mode
 from doublesampling.rules.compiled import inlined, rule
-from doublesampling.rules.draws import POSTERIOR, Address, logit_beta_draw
+from doublesampling.rules.draws import (
+    CANDIDATES,
+    OPTIMALITY,
+    POSTERIOR,
+    TIES,
+    Address,
+    binomial_from_uniform,
+    logit_beta_draw,
+    uniform,
+)
 from doublesampling.rules.optimality import sampled_optimality
 from doublesampling.rules.rivals import bayes_ucb_log_tail, sample_rank
 
@@ -35,15 +44,31 @@ RATE, HORIZON, EPSILON = range(3)
 
 
 @inlined
+def _double_sampling_of_two(whole: IntArray, numbers: FloatArray, address: Address, p: FloatArray) -> tuple[int, int]:
+    """The same with two arms, written out: numbers holds N by how many of the M samples favour the first arm."""
+    # both at once: neither waits for the other
+    first, second = uniform(address, OPTIMALITY, np.uint64(0)), uniform(address, CANDIDATES, np.uint64(0))
+    samples = whole[SAMPLES]
+    count = binomial_from_uniform(first, samples, p[0])
+    p[0] = count / samples
+    p[1] = (samples - count) / samples
+    number = int(numbers[count, 0])
+    twice = 2 * binomial_from_uniform(second, number, p[0])
+    if twice == number and whole[FIRST_OF_TIES] == 0:
+        return int(uniform(address, TIES, np.uint64(0)) * 2.0), number
+    return 0 if twice >= number else 1, number
+
+
+@inlined
 def double_sampling(
     whole: IntArray, real: FloatArray, alarms: FloatArray, time: float, address: Address, p: FloatArray, votes: IntArray
 ) -> tuple[int, int]:
     """The arm and N; p holds the exact probabilities and is left holding the estimate."""
+    if alarms.shape[1] == 1:  # two arms: N of a count is known beforehand
+        return _double_sampling_of_two(whole, alarms, address, p)
     if whole[SAMPLES] > 0:
         sampled_optimality(address, whole[SAMPLES], p, votes)
-    if alarms.shape[1] == 1:  # two arms: N of a count is known beforehand
-        number = int(alarms[votes[0], 0])
-    elif alarms.size > 0:  # more arms: p_FA of counts is
+    if alarms.size > 0:  # p_FA of counts is known beforehand
         log_alarm = log_false_alarm_of_counts(alarms, votes)
         number = number_of_candidates(log_alarm, real[RATE], whole[CAP])
     elif math.isnan(real[HORIZON]):

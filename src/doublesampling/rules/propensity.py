@@ -14,7 +14,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules.compiled import rule
+from doublesampling.rules.compiled import allocating, rule
 from doublesampling.rules.special import log_binomial_pmf
 
 FloatArray = NDArray[np.float64]
@@ -106,7 +106,7 @@ def _add_modes(
         out[a] += term[a] * total
 
 
-@rule
+@allocating
 def _propensities_of_many(number: int, p: FloatArray, first_of_ties: bool, out: FloatArray) -> None:
     """Propensities of three or more arms that all can be drawn."""
     count = p.size
@@ -144,7 +144,7 @@ def _propensities_of_many(number: int, p: FloatArray, first_of_ties: bool, out: 
                 lower[a, m] += term[a] * phase[m]
 
 
-@rule
+@allocating
 def mode_propensities(number: int, p: FloatArray, first_of_ties: bool) -> FloatArray:
     """P(arm is the mode of N draws from Cat(p)), float array (arm). Arms with p = 0 are never played."""
     total = 0.0

@@ -11,6 +11,8 @@ _SQRT_HALF = math.sqrt(0.5)
 _FAR = 25.0  # beyond this many deviations erfc nears underflow and eight terms of the asymptotic series are exact
 _NEVER = -math.inf
 _LOG_HALF = math.log(0.5)
+MOST_TABLED = 1000  # the paper's number of samples
+_LOG_FACTORIAL = np.array([math.lgamma(n + 1.0) for n in range(MOST_TABLED + 1)])
 _STIRLING_OF_WHOLE = np.array(
     [0.0] + [math.lgamma(n) - (n - 0.5) * math.log(n) + n - _HALF_LOG_TWO_PI for n in range(1, 10)]
 )
@@ -119,6 +121,9 @@ def log_binomial_pmf(k: int, n: int, p: float) -> float:
     if k == n:
         return n * math.log(p)
     miss = n - k
+    if n <= MOST_TABLED:  # the log factorials are below 10^4: right to 1e-12
+        ways = _LOG_FACTORIAL[int(n)] - _LOG_FACTORIAL[int(k)] - _LOG_FACTORIAL[int(miss)]
+        return ways + k * math.log(p) + miss * math.log1p(-p)
     # Gamma(x + 1) = x Gamma(x) turns the factorials into the same Stirling error as everywhere else
     error = stirling_error(float(n)) - stirling_error(float(k)) - stirling_error(float(miss))
     distance = deviance(float(k), n * p) + deviance(float(miss), n * (1.0 - p))
