@@ -77,9 +77,8 @@ def _add_up_warps(sums, total):  # type: ignore[no-untyped-def]
 def beta_kernel(arms: int, tracked_arms: bool) -> Any:
     """The kernel of Bernoulli bandits with Beta beliefs and so many arms."""
     survey_shape = (arms, optimality.SURVEY_COLUMNS)
-    book_shape = (1, arms + 1, optimality.PANEL_ROWS, optimality.PANEL_NODES)
-    marginals_shape, note_shape, track_size = (arms, 3), (1, 1), recurrence.TRACK_SIZE
-    step = lane.beta_step_with(carries=False, integrates=not tracked_arms)
+    panel_shape = (arms + 1, optimality.PANEL_ROWS, optimality.PANEL_NODES)
+    marginals_shape, track_size = (arms, 3), recurrence.TRACK_SIZE
 
     @cuda.jit(**_OPTIONS)
     def kernel(  # type: ignore[no-untyped-def]
@@ -113,8 +112,7 @@ def beta_kernel(arms: int, tracked_arms: bool) -> Any:
         votes = cuda.local.array(arms, np.int64)
         track = cuda.local.array(track_size, np.float64)
         survey = cuda.local.array(survey_shape, np.float64)
-        book = cuda.local.array(book_shape, np.float64)
-        notes = cuda.local.array(note_shape, np.float64)
+        panel = cuda.local.array(panel_shape, np.float64)
         truth = truths[problem]
         alpha, beta = parameters[:, 0], parameters[:, 1]
         kind = whole[play.KIND]
@@ -130,9 +128,9 @@ def beta_kernel(arms: int, tracked_arms: bool) -> Any:
         regret = observed = 0.0
         for t in range(horizon):
             address = (np.uint64(seed), bandits[problem], np.uint64(first + r), np.uint64(t + 1))
-            arm, number, paid, _ = step(
+            arm, number, paid, _ = lane.beta_step(
                 address, t + 1.0, truth, whole, real, alarms, tracked, False, parameters, alpha, beta, track,
-                p, votes, values, starts, survey, book, notes,
+                p, votes, values, starts, survey, None, None, panel,
             )  # fmt: skip
             regret += best - truth[arm]
             observed += best - paid

@@ -37,6 +37,11 @@ def inlined(function: Callable[P, R]) -> Callable[P, R]:
     return _compile(function, _nrt=False, forceinline=True)
 
 
+def spliced(function: Callable[P, R]) -> Callable[P, R]:
+    """A long rule with one caller, written into it before it is compiled: once, and not once more on its own."""
+    return _compile(function, _nrt=False, inline="always")
+
+
 def allocating(function: Callable[P, R]) -> Callable[P, R]:
     """A rule that makes arrays of its own; for CPUs only."""
     return _compile(function)

@@ -8,7 +8,7 @@ import hashlib
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
 import numpy as np
@@ -37,13 +37,23 @@ _DIGEST = sources_digest()
 
 def door(function: Callable[P, R]) -> Callable[P, R]:
     """Compile for calls from Python and keep the machine code on disk under a name that knows its sources."""
+    return _kept_on_disk(function)
+
+
+def kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """A door that makes no arrays, and so need not count references: for loops."""
+    return _kept_on_disk(function, _nrt=False)
+
+
+def _kept_on_disk(function: Callable[P, R], **options: Any) -> Callable[P, R]:
     if SIMULATED:
         return function
     function.__qualname__ = f"{function.__qualname__}_{_DIGEST}"
+    options |= {"nogil": True, "error_model": "numpy"}
     try:
-        return cast(Callable[P, R], numba.njit(error_model="numpy", nogil=True, cache=True)(function))
+        return cast(Callable[P, R], numba.njit(cache=True, **options)(function))
     except RuntimeError:  # no folder to keep machine code in: compile anew in each process
-        return cast(Callable[P, R], numba.njit(error_model="numpy", nogil=True)(function))
+        return cast(Callable[P, R], numba.njit(**options)(function))
 
 
 @rule

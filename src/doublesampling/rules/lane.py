@@ -1,65 +1,57 @@
 """One step of a realization: see, decide, be paid, learn."""
 
 import math
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from doublesampling.rules import belief, carried, optimality, play, recurrence, reward, two_students
-from doublesampling.rules.compiled import inlined
+from doublesampling.rules.compiled import inlined, spliced
 from doublesampling.rules.draws import Address
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
-def beta_step_with(*, carries: bool, integrates: bool) -> Callable[..., tuple[int, int, float, bool]]:
-    """A step of a Bernoulli bandit under Beta beliefs, compiled with what it needs and no more.
+@spliced
+def beta_step(
+    address: Address, time: float, truth: FloatArray, whole: IntArray, real: FloatArray, alarms: FloatArray,
+    tracked: bool, serves: bool, parameters: FloatArray, alpha: FloatArray, beta: FloatArray, track: FloatArray,
+    p: FloatArray, votes: IntArray, values: FloatArray, starts: FloatArray,
+    survey: Any, book: Any, notes: Any, panel: Any,
+) -> tuple[int, int, float, bool]:  # fmt: skip
+    """A Bernoulli bandit under Beta beliefs: the arm, N, the reward, and whether the carried nodes still serve.
 
-    Where two or three arms do not follow the recurrence, double sampling finds p from carried densities (carries) or
-    anew each time (integrates). Both are constants: Numba drops the branches that a constant decides, and compiling
-    the densities takes as long as all the rest.
+    tracked : p follows the recurrence of two or three arms; else double sampling finds it from carried densities, or
+    anew in a panel. What is not needed is None: Numba drops the branches of a None, and compiling the densities takes
+    as long as all the rest. alpha and beta are columns of parameters.
     """
-
-    @inlined
-    def beta_step(
-        address: Address, time: float, truth: FloatArray, whole: IntArray, real: FloatArray, alarms: FloatArray,
-        tracked: bool, serves: bool, parameters: FloatArray, alpha: FloatArray, beta: FloatArray, track: FloatArray,
-        p: FloatArray, votes: IntArray, values: FloatArray, starts: FloatArray,
-        survey: FloatArray, book: FloatArray, notes: FloatArray,
-    ) -> tuple[int, int, float, bool]:  # fmt: skip
-        """The arm, N, the reward, and whether the carried nodes still serve.
-
-        tracked : p follows the recurrence of two or three arms. alpha and beta are the first columns of parameters.
-        """
-        kind = whole[play.KIND]
-        number = 1
-        if tracked:
-            recurrence.tracked_optimality(track, p)
-        elif kind == play.DOUBLE_SAMPLING:
-            if carries:
-                carried.carried_optimality(parameters, not serves, p, survey, book, notes)
-            if integrates:
-                optimality.probability_optimal(belief.BETA, parameters, optimality.QUICK_BETA, p, survey, book[0])
-        if kind == play.DOUBLE_SAMPLING:
-            arm, number = play.double_sampling(whole, real, alarms, time, address, p, votes)
-        elif tracked:
-            arm = play.one_candidate(whole, address, p, votes)
+    kind = whole[play.KIND]
+    number = 1
+    if tracked:
+        recurrence.tracked_optimality(track, p)
+    if notes is not None:
+        carried.carried_optimality(parameters, not serves, p, survey, book, notes)
+    if panel is not None:  # noqa: SIM102 - a condition of its own, which Numba decides when it compiles
+        if kind == play.DOUBLE_SAMPLING and not tracked:
+            optimality.probability_optimal(belief.BETA, parameters, optimality.QUICK_BETA, p, survey, panel)
+    if kind == play.DOUBLE_SAMPLING:
+        arm, number = play.double_sampling(whole, real, alarms, time, address, p, votes)
+    elif tracked:
+        arm = play.one_candidate(whole, address, p, votes)
+    else:
+        arm = play.choose_by_value(whole, real, belief.BETA, parameters, truth, time, address, values, starts)
+    paid = reward.bernoulli_reward(truth[arm], arm, address)
+    if tracked:
+        if truth.size == 2:
+            recurrence.follow_two(alpha, beta, track, arm, paid > 0.5)
         else:
-            arm = play.choose_by_value(whole, real, belief.BETA, parameters, truth, time, address, values, starts)
-        paid = reward.bernoulli_reward(truth[arm], arm, address)
-        if tracked:
-            if truth.size == 2:
-                recurrence.follow_two(alpha, beta, track, arm, paid > 0.5)
-            else:
-                recurrence.follow_three(alpha, beta, track, arm, paid > 0.5)
-        elif carries:
-            serves = carried.carry(parameters, arm, paid > 0.5, book, notes)
-        alpha[arm], beta[arm] = belief.beta_update(alpha[arm], beta[arm], paid)
-        return arm, number, paid, serves
-
-    return beta_step
+            recurrence.follow_three(alpha, beta, track, arm, paid > 0.5)
+    if notes is not None:
+        serves = carried.carry(parameters, arm, paid > 0.5, book, notes)
+    alpha[arm], beta[arm] = belief.beta_update(alpha[arm], beta[arm], paid)
+    return arm, number, paid, serves
 
 
 @inlined
@@ -75,7 +67,7 @@ def student_optimality(parameters: FloatArray, p: FloatArray, survey: FloatArray
     optimality.probability_optimal(belief.STUDENT, parameters, optimality.QUICK_STUDENT, p, survey, panel)
 
 
-@inlined
+@spliced
 def gaussian_step(
     address: Address, where: Address, time: float,
     weights: FloatArray, noise: FloatArray, context_kind: int, path: FloatArray, binary: bool,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublesampling.rules.belief import BETA, STUDENT, marginal_centre, marginal_log_fall, marginal_log_peak
-from doublesampling.rules.compiled import inlined, rule
+from doublesampling.rules.compiled import inlined, rule, spliced
 from doublesampling.rules.draws import OPTIMALITY, Address, multinomial_draw
 from doublesampling.rules.special import log_beta_fall
 
@@ -304,7 +304,7 @@ def probability_optimal(
     complete(floor, masses, arms)
 
 
-@inlined
+@spliced
 def sampled_optimality(address: Address, samples: int, p: FloatArray, counts: NDArray[np.int64]) -> None:
     """Replace the exact p by the paper's estimate p_hat = counts / M, counts ~ Multinomial(M, p)."""
     multinomial_draw(address, OPTIMALITY, samples, p, counts)

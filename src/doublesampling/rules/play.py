@@ -13,7 +13,7 @@ from doublesampling.rules.candidates import (
     number_of_candidates_until,
 )
 from doublesampling.rules.choice import draw_candidates, explore, mode
-from doublesampling.rules.compiled import inlined, rule
+from doublesampling.rules.compiled import inlined, rule, spliced
 from doublesampling.rules.draws import (
     CANDIDATES,
     OPTIMALITY,
@@ -43,7 +43,7 @@ KIND, SAMPLES, CAP, FIRST_OF_TIES, ALARM = range(5)
 RATE, HORIZON, EPSILON = range(3)
 
 
-@inlined
+@spliced
 def _double_sampling_of_two(whole: IntArray, numbers: FloatArray, address: Address, p: FloatArray) -> tuple[int, int]:
     """The same with two arms, written out: numbers holds N by how many of the M samples favour the first arm."""
     # both at once: neither waits for the other
@@ -59,7 +59,7 @@ def _double_sampling_of_two(whole: IntArray, numbers: FloatArray, address: Addre
     return 0 if twice >= number else 1, number
 
 
-@inlined
+@spliced
 def double_sampling(
     whole: IntArray, real: FloatArray, alarms: FloatArray, time: float, address: Address, p: FloatArray, votes: IntArray
 ) -> tuple[int, int]:
@@ -79,7 +79,7 @@ def double_sampling(
     return mode(votes, whole[FIRST_OF_TIES] == 1, address), number
 
 
-@inlined
+@spliced
 def one_candidate(whole: IntArray, address: Address, p: FloatArray, votes: IntArray) -> int:
     """Thompson sampling where p is known: double sampling's choice with N = 1."""
     draw_candidates(address, min(whole[CAP], 1), p, votes)
