@@ -43,7 +43,7 @@ KIND, SAMPLES, CAP, FIRST_OF_TIES, ALARM = range(5)
 RATE, HORIZON, EPSILON = range(3)
 
 
-@spliced
+@inlined
 def _double_sampling_of_two(whole: IntArray, numbers: FloatArray, address: Address, p: FloatArray) -> tuple[int, int]:
     """The same with two arms, written out: numbers holds N by how many of the M samples favour the first arm."""
     # both at once: neither waits for the other
