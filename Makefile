@@ -35,11 +35,8 @@ bench: $(READY) ## print how fast it is on this machine
 mutants: $(READY) ## break the rules one by one and see the tests notice
 	$(BIN)/python tests/mutants.py
 
-reproduce: $(READY) ## the paper in one command (today its first figure)
-	@echo "make reproduce will run all six figures of the paper and write a report. Not built yet: figures 2 to 6."
-	@echo "Today it walks figure 1, the three-armed illustration, and draws it to out/figure1.png."
-	@mkdir -p out
-	$(BIN)/doublesampling illustrate --theta 0.4 0.7 0.8 --steps 500 --seed 1 --save out/figure1.png
+reproduce: $(READY) ## the paper in one command: six figures and a report, about ten minutes
+	$(BIN)/doublesampling reproduce --resume
 
 lock: $(READY) ## resolve the requirements anew
 	$(BIN)/python -m pip install --quiet pip-tools

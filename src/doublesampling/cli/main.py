@@ -30,6 +30,12 @@ def _simulate(options: argparse.Namespace) -> int:
     return run(options)
 
 
+def _reproduce(options: argparse.Namespace) -> int:
+    from doublesampling.cli.reproduce import run
+
+    return run(options)
+
+
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
     main_parser = _Parser(prog="doublesampling", description="Bayesian bandits that decide by sampling twice.")
@@ -52,6 +58,7 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--pace", type=float, default=60.0, metavar="N", help="steps shown per second, 0 for no limit")
     command.set_defaults(run=_illustrate)
     _add_simulate(commands)
+    _add_reproduce(commands)
     return main_parser
 
 
@@ -80,6 +87,30 @@ def _add_simulate(commands: Any) -> None:
     add("--store", metavar="FOLDER", help="keep finished pieces here, so that a killed run can go on")
     add("--dask", metavar="ADDRESS", help="play on a Dask cluster, such as tcp://scheduler:8786")
     command.set_defaults(run=_simulate)
+
+
+def _add_reproduce(commands: Any) -> None:
+    command = commands.add_parser(
+        "reproduce",
+        help="the paper's six figures, and a report of what holds and what does not",
+        description="Run the paper's evaluation, draw its figures and judge its claims. A run that was stopped goes on "
+        "with --resume.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = command.add_argument
+    add("--figure", type=int, nargs="+", action="extend", metavar="N", default=argparse.SUPPRESS,
+        help="only these figures, 1 to 6 (default: all, and what lies beyond the paper)")  # fmt: skip
+    add("--scale", choices=("quick", "standard", "paper"), default="standard",
+        help="quick: about a minute; standard: about ten minutes on two cores; paper: 5000 realizations of everything, "
+        "hours on two cores, minutes on a GPU")  # fmt: skip
+    add("--realizations", type=int, metavar="R", help="instead of the scale's own numbers")
+    add("--seed", type=int, default=1, help="the same seed gives the same numbers")
+    add("--device", default="auto", help="auto, cpu or cuda")
+    add("--dask", metavar="ADDRESS", help="play on a Dask cluster, such as tcp://scheduler:8786")
+    add("--out", default="out/reproduce", metavar="DIR", help="the folder for datasets, figures and the report")
+    add("--resume", action="store_true", help="go on with a run that was stopped")
+    add("--force", action="store_true", help="begin anew in a folder that holds another run")
+    command.set_defaults(run=_reproduce, figure=None)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -75,7 +75,8 @@ def _check_file(option: str, name: str | None, suffixes: tuple[str, ...], force:
     return path
 
 
-def _client(address: str | None) -> Any:
+def dask_client(address: str | None) -> Any:
+    """A Dask client, or None where no address is given."""
     if address is None:
         return None
     try:
@@ -111,7 +112,7 @@ def run(options: Any) -> int:
     try:
         result = simulate(
             bandits, policies, horizon=options.horizon, realizations=options.realizations, seed=options.seed,
-            device=options.device, times=options.times, store=options.store, executor=_client(options.dask),
+            device=options.device, times=options.times, store=options.store, executor=dask_client(options.dask),
         )  # fmt: skip
     except Interrupted as stopped:
         result = stopped.partial  # type: ignore[assignment]

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from doublesampling import checks
 from doublesampling.bandits import BernoulliBandit
@@ -12,8 +12,8 @@ from doublesampling.beliefs import BetaBernoulli
 from doublesampling.decision import Decision, decide
 from doublesampling.policies import DoubleSampling
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @dataclass(frozen=True)
@@ -23,17 +23,6 @@ class Step:
     decision: Decision
     reward: float
     played: list[int]
-
-
-@dataclass(frozen=True, eq=False)
-class Illustration:
-    """What a walk left behind: float arrays (time, arm), int arrays (time)."""
-
-    bandit: BernoulliBandit
-    probability_optimal: FloatArray
-    probability_optimal_sd: FloatArray
-    candidates: IntArray
-    arm: IntArray
 
 
 def walk(bandit: BernoulliBandit, policy: DoubleSampling, *, steps: int, seed: int) -> Iterator[Step]:
@@ -47,13 +36,39 @@ def walk(bandit: BernoulliBandit, policy: DoubleSampling, *, steps: int, seed: i
         yield Step(decision, reward, state.counts.tolist())
 
 
-def collect(bandit: BernoulliBandit, steps: list[Step]) -> Illustration:
-    """The steps of a walk as arrays."""
+def collect(bandit: BernoulliBandit, steps: list[Step]) -> "xr.Dataset":
+    """The steps of a walk: what figure 1 draws."""
+    import xarray as xr  # only for those who draw: the terminal does not wait for it
+
     decisions = [step.decision for step in steps]
-    return Illustration(
-        bandit,
-        np.array([d.probability_optimal for d in decisions]),
-        np.array([d.probability_optimal_sd for d in decisions]),
-        np.array([d.candidates for d in decisions]),
-        np.array([d.arm for d in decisions]),
+    return xr.Dataset(
+        {
+            "probability_optimal": (("time", "arm"), np.array([d.probability_optimal for d in decisions])),
+            "probability_optimal_sd": (("time", "arm"), np.array([d.probability_optimal_sd for d in decisions])),
+            "candidates": ("time", np.array([d.candidates for d in decisions])),
+            "arm_played": ("time", np.array([d.arm for d in decisions])),
+        },
+        coords={"time": np.arange(1, len(steps) + 1)},
+        attrs={"theta": np.array(bandit.probabilities)},
+    )
+
+
+def summarize(data: "xr.Dataset") -> "xr.Dataset":
+    """The same from a simulation that kept its trajectories: its first realization, and N over all of them."""
+    import xarray as xr
+
+    kept = data.isel(bandit=0, policy=0)
+    p = kept.trajectory_probability_optimal.values[0]
+    candidates = kept.trajectory_candidates.values
+    return xr.Dataset(
+        {
+            "probability_optimal": (("time", "arm"), p),
+            "probability_optimal_sd": (("time", "arm"), np.sqrt(p * (1.0 - p))),
+            "candidates": ("time", candidates[0].astype(np.int64)),
+            "arm_played": ("time", kept.trajectory_arm.values[0].astype(np.int64)),
+            "candidates_median": ("time", np.median(candidates, axis=0)),
+            "one_candidate_rate": ("time", (candidates <= 1.0).mean(axis=0)),
+        },
+        coords={"time": data.time.values},
+        attrs={"realizations": candidates.shape[0]},
     )

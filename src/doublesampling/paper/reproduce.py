@@ -1,0 +1,161 @@
+"""Run the paper's experiments, keep what is finished, draw the figures and write the report."""
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from doublesampling import __version__, checks
+from doublesampling.engine.simulate import simulate
+from doublesampling.errors import OutputError, SettingError
+from doublesampling.paper import document, report
+from doublesampling.paper.claims import Datasets
+from doublesampling.paper.experiments import EXPERIMENTS, SCALES, SEED, Experiment
+from doublesampling.paper.figures import FIGURES
+from doublesampling.paper.illustration import summarize
+from doublesampling.rules.doors import sources_digest
+
+_SETTINGS = "reproduce.json"
+_BULKY = ("probability_optimal", "candidates")  # of sweeps: nothing in the report looks at them
+
+
+def check_figures(figures: list[int] | None) -> tuple[int, ...]:
+    """The figures that are wished for, in order; none named means all."""
+    wished = sorted(set(figures or FIGURES))
+    for figure in wished:
+        if figure not in FIGURES:
+            raise SettingError(f"--figure {figure}: the paper has figures 1 to {max(FIGURES)}.")
+    return tuple(wished)
+
+
+def prepare(folder: Path, settings: dict[str, str], *, resume: bool, force: bool) -> None:
+    """An output folder that belongs to this run: new, or the same run's; others are refused."""
+    found = folder / _SETTINGS
+    try:
+        if force and found.exists():
+            for name in ("store", "data", "figures"):
+                shutil.rmtree(folder / name, ignore_errors=True)
+            found.unlink()
+        if found.exists():
+            _same_run(json.loads(found.read_text()), settings, folder, resume)
+        elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise OutputError(f"--out {str(folder)!r} holds other files. Name an empty or a new folder.")
+        for name in ("data", "figures"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        found.write_text(json.dumps(settings, indent=1))
+    except OSError as problem:
+        raise OutputError(f"--out {str(folder)!r} cannot be written: {problem.strerror or problem}.") from None
+    except json.JSONDecodeError:
+        raise OutputError(f"--out {str(folder)!r} has a damaged {_SETTINGS}. Add --force to begin anew.") from None
+
+
+def _same_run(found: dict[str, str], wanted: dict[str, str], folder: Path, resume: bool) -> None:
+    for name, value in wanted.items():
+        if found.get(name) != value:
+            raise OutputError(
+                f"--out {str(folder)!r} was made with {name} {found.get(name)}, this run has {value}. "
+                "Name another folder, or add --force to begin anew."
+            )
+    if not resume:
+        raise OutputError(
+            f"--out {str(folder)!r} holds this run already. Add --resume to go on with it, or --force to begin anew."
+        )
+
+
+def _play(experiment: Experiment, folder: Path, repeats: int, seed: int, device: str, executor: Any) -> xr.Dataset:
+    """One dataset, from its file if it is there."""
+    path = folder / "data" / f"{experiment.name}.nc"
+    if path.exists():
+        with xr.open_dataset(path, engine="scipy") as kept:
+            return kept.load()
+    result = simulate(
+        list(experiment.bandits), experiment.policies, horizon=experiment.horizon, realizations=repeats, seed=seed,
+        device="cpu" if experiment.keep else device, executor=None if experiment.keep else executor,
+        times=np.array(experiment.times) if isinstance(experiment.times, tuple) else experiment.times,
+        keep=experiment.keep, store=None if experiment.keep else folder / "store" / experiment.name,
+    )  # fmt: skip
+    attributes = result.attrs
+    if experiment.keep:
+        result = summarize(result).assign_attrs(theta=np.array(getattr(experiment.bandits[0], "probabilities", ())))
+    else:
+        result = _labelled(result, experiment)
+    result.attrs = attributes | result.attrs
+    unfinished = path.with_suffix(f".{os.getpid()}.tmp")
+    result.to_netcdf(unfinished, engine="scipy")
+    unfinished.replace(path)
+    return result
+
+
+def _labelled(result: xr.Dataset, experiment: Experiment) -> xr.Dataset:
+    """With each problem's words, divergence and noise, and without what only fills the disk."""
+    if len(experiment.bandits) > 10:
+        result = result.drop_vars([*_BULKY, "final_regret"])
+    noise = [float(np.max(getattr(bandit, "noise", 0.0))) for bandit in experiment.bandits]
+    return result.assign_coords(
+        problem=("bandit", [repr(bandit) for bandit in experiment.bandits]),
+        kl=("bandit", [experiment.divergence(bandit) for bandit in experiment.bandits]),
+        noise=("bandit", noise),
+    )
+
+
+def reproduce(
+    folder: str | os.PathLike[str], *, figures: list[int] | None = None, scale: str = "standard",
+    realizations: int | None = None, seed: int = SEED, device: str = "auto", executor: Any = None,
+    resume: bool = False, force: bool = False, say: Callable[[str], None] = lambda _: None,
+) -> Path:  # fmt: skip
+    """The paper's evaluation: datasets, figures and a report in a folder; returns the report's path.
+
+    ``scale`` is "quick" (about a minute), "standard" (about ten minutes on two cores) or "paper" (5000 realizations of
+    everything). Only some ``figures`` may be asked for. A run that was stopped goes on with ``resume=True``.
+    """
+    wished = check_figures(figures)
+    checks.one_of("scale", scale, SCALES)
+    checks.one_of("device", device, ("auto", "cpu", "cuda"))
+    if realizations is not None:
+        realizations = checks.integer("realizations", realizations, least=2, most=10**9)
+    out = Path(folder)
+    settings = {
+        "scale": scale,
+        "realizations": "its own" if realizations is None else str(realizations),
+        "seed": str(checks.seed(seed)),
+        "version": __version__,
+        "rules": sources_digest(),
+    }
+    prepare(out, settings, resume=resume, force=force)
+    data: Datasets = {}
+    for experiment in EXPERIMENTS.values():
+        if figures is None or set(experiment.figures) & set(wished):
+            repeats = experiment.repeats(scale, realizations)
+            label = f"Figure {' and '.join(map(str, experiment.figures))}" if experiment.figures else "Beyond"
+            say(f"{label}: {experiment.title}; T = {experiment.horizon:,}, {repeats:,} realizations")
+            began = time.monotonic()
+            data[experiment.name] = _play(experiment, out, repeats, seed, device, executor)
+            say(f"  done in {time.monotonic() - began:.0f} s")
+    return _write(out, data, wished, settings)
+
+
+def _write(out: Path, data: Datasets, wished: tuple[int, ...], settings: dict[str, str]) -> Path:
+    pictures = {}
+    try:
+        for figure in wished:
+            name, draw = FIGURES[figure]
+            picture = draw(data[name])
+            for suffix in ("png", "pdf"):
+                picture.savefig(out / "figures" / f"figure{figure}.{suffix}", dpi=150)
+            pictures[figure] = out / "figures" / f"figure{figure}.png"
+        any_data = next(iter(data.values()))
+        about = {name: value for name, value in settings.items() if value != "its own" and name != "rules"}
+        about |= {"device": str(any_data.attrs["device"]), "on": str(any_data.attrs["created_at"])[:10]}
+        blocks = report.write_blocks(data, pictures, about)
+        (out / "report.md").write_text(document.to_markdown(blocks, out), encoding="utf-8")
+        page = out / "report.html"
+        page.write_text(document.to_html(blocks, report.TITLE), encoding="utf-8")
+    except OSError as problem:
+        raise OutputError(f"--out {str(out)!r} cannot be written: {problem.strerror or problem}.") from None
+    return page
