@@ -19,6 +19,7 @@ from doublesampling.paper.published import (
     FAIR,
     FIGURE_3,
     FIGURE_5,
+    FIGURE_5_DEVIATION,
     LINEAR_REDUCTION,
     OURS,
     REALIZATIONS,
@@ -223,12 +224,29 @@ def _linear_order(data: Datasets) -> Finding:
     noise = data["linear"].noise.values
     ours = f"σ = {noise[0]:g}: {listed(at_caption)}; σ = {noise[1]:g}: {listed(louder)}"
     ordered = all(found[OURS].value < found[THOMPSON].value < found[BAYES_UCB].value for found in (at_caption, louder))
-    paper = ", ".join(f"{p} {value:g}" for p, value in FIGURE_5.items())
-    why = (
-        f"The order holds at both noises. The published values ({paper}) do not follow from the caption: at its σ they "
-        "are several times ours."
+    why = "The order holds at both noises." if ordered else "The order does not hold."
+    return Finding(ours, REPRODUCED if ordered else NOT, why)
+
+
+def _figure_5(data: Datasets) -> Finding:
+    found = data["linear"]
+    noise = found.noise.values
+    near = {p: measures.final(found, p, 0, "observed_cumulative_regret") for p in FIGURE_5}
+    far = {p: measures.final(found, p, 1, "observed_cumulative_regret") for p in FIGURE_5}
+    ours = "; ".join(
+        f"{p} {number(near[p])} at σ = {noise[0]:g} and {number(far[p])} at σ = {noise[1]:g}, published {value:g}"
+        for p, value in FIGURE_5.items()
     )
-    return Finding(ours, NOTED if ordered else NOT, why if ordered else "The order does not hold.")
+    error = FIGURE_5_DEVIATION / np.sqrt(REALIZATIONS)
+    agree = all(abs(near[p].value - value) < SURE * np.hypot(near[p].error, error) for p, value in FIGURE_5.items())
+    if agree:
+        return Finding(ours, REPRODUCED, "")
+    spread = found.observed_cumulative_regret_std.sel(policy=OURS).isel(time=-1).values
+    why = (
+        f"They do not follow from the caption. The published deviation, about {FIGURE_5_DEVIATION:g}, is ours at "
+        f"σ = {noise[1]:g} ({spread[1]:.0f}) and not at σ = {noise[0]:g} ({spread[0]:.0f})."
+    )
+    return Finding(ours, NOT, why)
 
 
 def _linear_reduction(rival: str) -> Callable[[Datasets], Finding]:
@@ -236,13 +254,14 @@ def _linear_reduction(rival: str) -> Callable[[Datasets], Finding]:
         sweep = data["linear-sweep"]
         far = _far(sweep, OURS, rival)
         delta, _ = measures.relative_difference(sweep, OURS, rival)
-        lowest = float(measures.lowess(sweep.kl.values, delta)[sweep.kl.values > DISTINGUISHABLE].min())
+        best = float(np.quantile(delta[sweep.kl.values > DISTINGUISHABLE], 0.05))
         claimed = LINEAR_REDUCTION[rival]
-        ours = f"mean Δ where KL > {DISTINGUISHABLE:g}: {percent(far)}; the LOWESS curve goes down to {lowest:+.0%}"
-        if lowest < -claimed + _NEAR:
-            return Finding(ours, REPRODUCED, "The curve reaches the claim.")
-        why = f"There is a reduction, but the curve stays above -{claimed:.0%}."
-        return Finding(ours, NOTED if lowest < -0.5 * claimed else NOT, why)
+        ours = f"where KL > {DISTINGUISHABLE:g} one problem in twenty is below {best:+.0%}; mean Δ {percent(far)}"
+        if best > -claimed + _NEAR:
+            return Finding(ours, NOT, "So large a reduction is not reached.")
+        if far.value < -claimed + _NEAR:
+            return Finding(ours, REPRODUCED, "The mean reaches the claim, too.")
+        return Finding(ours, NOTED, "“Up to” is right: some problems reach it. The mean reduction is smaller.")
 
     return judge
 
@@ -265,6 +284,7 @@ CLAIMS = (
     Claim(f"points are scattered where KL < {DISTINGUISHABLE:g}", "4.1, figure 4", "bernoulli-sweep", _scatter),
     Claim("larger M do not significantly improve the regret", "4.1", "settings", _more_samples),
     Claim("Thompson sampling is the special case of one candidate", "3", "settings", _special_case),
+    Claim("the regrets of figure 5, at the noise of its caption", "4.2, figure 5", "linear", _figure_5),
     Claim("double sampling has the lowest regret on a linear Gaussian bandit", "4.2, figure 5", "linear",
           _linear_order),
     Claim("up to 40 % less regret than Thompson sampling, linear Gaussian", "4.2, figure 6", "linear-sweep",

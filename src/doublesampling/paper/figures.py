@@ -1,5 +1,7 @@
 """The paper's figures: pure functions from a dataset to a matplotlib figure. They never simulate."""
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -113,7 +115,7 @@ def _legend(figure: Figure, axes: Axes) -> None:
     figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
 
 
-def _draw_delta(axes: Axes, data: xr.Dataset, ours: str, widest: float) -> None:
+def _draw_delta(axes: Axes, data: xr.Dataset, ours: str, logarithmic: bool) -> None:
     kl = data.kl.values
     order = np.argsort(kl)
     for rival in RIVALS:
@@ -121,25 +123,28 @@ def _draw_delta(axes: Axes, data: xr.Dataset, ours: str, widest: float) -> None:
         style = look(_STYLE[rival])
         axes.scatter(kl, delta, s=9, marker=_MARKS[rival], facecolors="none", edgecolors=style["color"], linewidths=0.5,
                      alpha=0.45)  # fmt: skip
-        curve = measures.lowess(kl, delta)
+        curve = measures.lowess(np.log(kl) if logarithmic else kl, delta)
         axes.plot(kl[order], curve[order], color="white", linewidth=4.0, zorder=4)
         label: dict[str, Any] = {"label": f"against {rival}"}
         axes.plot(kl[order], curve[order], zorder=5, **(style | {"linewidth": 2.2} | label))
     axes.axhline(0.0, color="0.25", linewidth=0.8)
     axes.axvline(DISTINGUISHABLE, color="0.5", linewidth=0.8, linestyle=":")
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    axes.set(title=ours if ours != OURS else f"{OURS}, as published", xlabel="smallest KL divergence between arms",
-             xlim=(0.0, widest), ylim=(-1.0, 1.0))  # fmt: skip
+    title = ours if ours != OURS else f"{OURS}, as published"
+    axes.set(title=title, xlabel="smallest KL divergence between arms", ylim=(-1.0, 1.0))
+    if logarithmic:
+        axes.set_xscale("log")
+    else:  # a few very easy problems would squeeze all others
+        axes.set_xlim(0.0, float(np.quantile(kl, 0.95)))
     plain(axes)
 
 
-def draw_relative_regret(data: xr.Dataset) -> Figure:
+def draw_relative_regret(data: xr.Dataset, *, logarithmic: bool = False) -> Figure:
     """Figures 4 and 6: Delta against the least divergence, both rivals, a LOWESS curve through each; fair ties too."""
     figure = Figure(figsize=(_WIDTH, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
-    widest = float(np.quantile(data.kl.values, 0.95))  # a few very easy problems would squeeze all others
-    _draw_delta(left, data, OURS, widest)
-    _draw_delta(right, data, FAIR, widest)
+    _draw_delta(left, data, OURS, logarithmic)
+    _draw_delta(right, data, FAIR, logarithmic)
     left.set_ylabel("Δ, regret relative to the rival's")
     left.legend(loc="upper right", framealpha=0.85, edgecolor="none")
     return figure
@@ -155,11 +160,11 @@ def draw_linear_regret(data: xr.Dataset) -> Figure:
     return figure
 
 
-FIGURES = {
+FIGURES: dict[int, tuple[str, Callable[[xr.Dataset], Figure]]] = {
     1: ("illustration", draw_illustration),
     2: ("bernoulli", draw_correct_action),
     3: ("bernoulli", draw_bernoulli_regret),
     4: ("bernoulli-sweep", draw_relative_regret),
     5: ("linear", draw_linear_regret),
-    6: ("linear-sweep", draw_relative_regret),
+    6: ("linear-sweep", functools.partial(draw_relative_regret, logarithmic=True)),
 }

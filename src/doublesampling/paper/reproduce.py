@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import shutil
 import time
 from collections.abc import Callable
@@ -151,7 +152,8 @@ def _write(out: Path, data: Datasets, wished: tuple[int, ...], settings: dict[st
             pictures[figure] = out / "figures" / f"figure{figure}.png"
         any_data = next(iter(data.values()))
         about = {name: value for name, value in settings.items() if value != "its own" and name != "rules"}
-        about |= {"device": str(any_data.attrs["device"]), "on": str(any_data.attrs["created_at"])[:10]}
+        device = f"{any_data.attrs['device']} ({platform.machine()}, {os.cpu_count()} cores)"
+        about |= {"device": device, "on": str(any_data.attrs["created_at"])[:10]}
         blocks = report.write_blocks(data, pictures, about)
         (out / "report.md").write_text(document.to_markdown(blocks, out), encoding="utf-8")
         page = out / "report.html"
