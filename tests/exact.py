@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy import stats
+from scipy import optimize, stats
 
 from doublesampling.policies import DoubleSampling
 from doublesampling.rules import doors
@@ -98,5 +98,56 @@ def greedy(ties: str, epsilon: float = 0.0) -> Callable[..., float]:
 
     def chance(a0: float, b0: float, a1: float, b1: float, time: int) -> float:
         return epsilon / 2 + (1 - epsilon) * _better(a0 / (a0 + b0), a1 / (a1 + b1), ties)
+
+    return chance
+
+
+def top_two(share: float) -> Callable[..., float]:
+    """Top-two Thompson sampling of two arms: the one that is not drawn is played with probability 1 - share."""
+
+    def chance(a0: float, b0: float, a1: float, b1: float, time: int) -> float:
+        p = _probability(a0, b0, a1, b1)
+        return share * p + (1 - share) * (1 - p)
+
+    return chance
+
+
+def _divergence(p: float, q: float) -> float:
+    return float(stats.entropy([p, 1 - p], [q, 1 - q]))
+
+
+def ucb1_value(mean: float, count: float, best: float, time: int) -> float:
+    """UCB1's index."""
+    return mean + math.sqrt(2 * math.log(time) / count)
+
+
+def kl_ucb_value(mean: float, count: float, best: float, time: int) -> float:
+    """KL-UCB's index by SciPy's root finder."""
+    if mean == 1.0 or time == 1:
+        return mean
+    top = 1 - 1e-15
+    if count * _divergence(mean, top) <= math.log(time):
+        return 1.0
+    return float(optimize.brentq(lambda q: count * _divergence(mean, q) - math.log(time), mean, top, xtol=1e-14))
+
+
+def imed_value(mean: float, count: float, best: float, time: int) -> float:
+    """IMED's index, negated."""
+    return -count * (_divergence(mean, best) if mean < best else 0.0) - math.log(count)
+
+
+def by_index(value: Callable[..., float], ties: str, prior: tuple[float, float]) -> Callable[..., float]:
+    """The arm of the largest index of what was seen; arms that were never played come first."""
+
+    def chance(a0: float, b0: float, a1: float, b1: float, time: int) -> float:
+        wins, losses = np.array([a0, a1]) - prior[0], np.array([b0, b1]) - prior[1]
+        counts = np.round(wins + losses)
+        if (counts == 0).any():
+            return _better(float(counts[0] == 0), float(counts[1] == 0), ties)
+        means = np.round(wins) / counts
+        first, second = (
+            value(float(m), float(c), float(means.max()), time) for m, c in zip(means, counts, strict=True)
+        )
+        return _better(first, second, ties)
 
     return chance

@@ -25,6 +25,8 @@ POLICIES = [
     ds.BayesUCB(samples=50),
     ds.Greedy(),
     ds.EpsilonGreedy(0.3),
+    ds.TopTwo(),
+    ds.TopTwo(0.9),
 ]
 
 

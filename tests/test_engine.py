@@ -30,6 +30,7 @@ EVERY = [
     ds.BayesUCB(samples=20),
     ds.Greedy(),
     ds.EpsilonGreedy(0.2),
+    ds.TopTwo(),
     ds.Oracle(),
 ]
 
@@ -58,6 +59,8 @@ TRUTHS = [
     (ds.Greedy(), lambda policy: exact.greedy(policy.ties)),
     (ds.Greedy(ties="first"), lambda policy: exact.greedy(policy.ties)),
     (ds.EpsilonGreedy(0.3), lambda policy: exact.greedy(policy.ties, policy.epsilon)),
+    (ds.TopTwo(), lambda policy: exact.top_two(policy.share)),
+    (ds.TopTwo(0.8), lambda policy: exact.top_two(policy.share)),
 ]
 
 
@@ -69,6 +72,38 @@ def test_simulated_regret_is_the_exact_one(policy, truth, prior):
     belief = ds.BetaBernoulli(arms=2, alpha=prior[0], beta=prior[1])
     found = run(ds.BernoulliBandit(theta), [policy], belief=belief, horizon=horizon, realizations=40_000)
     assert_mean(found.final_regret.values[0, 0], expected)
+
+
+@pytest.mark.parametrize("prior", [(1.0, 1.0), (0.5, 2.0)])
+@pytest.mark.parametrize(
+    ("policy", "value"),
+    [
+        (ds.UCB1(), exact.ucb1_value),
+        (ds.UCB1(ties="first"), exact.ucb1_value),
+        (ds.KLUCB(), exact.kl_ucb_value),
+        (ds.IMED(), exact.imed_value),
+        (ds.IMED(ties="first"), exact.imed_value),
+    ],
+    ids=lambda value: repr(value) if hasattr(value, "choose") else "",
+)
+def test_indices_have_the_exact_regret_whatever_the_prior(policy, value, prior):
+    theta, horizon = (0.7, 0.45), 12
+    expected = exact.expected_regret(theta, prior, horizon, exact.by_index(value, policy.ties, prior))
+    belief = ds.BetaBernoulli(arms=2, alpha=prior[0], beta=prior[1])
+    found = run(ds.BernoulliBandit(theta), [policy], belief=belief, horizon=horizon, realizations=40_000)
+    assert_mean(found.final_regret.values[0, 0], expected)
+
+
+def test_policies_for_one_kind_of_reward_are_refused_elsewhere():
+    for policy, world in ((ds.KLUCB(), LINEAR), (ds.LinUCB(), BERNOULLI)):
+        with pytest.raises(SettingError, match="is for"):
+            run(world, [policy])
+    with pytest.raises(SettingError, match="wins and losses"):
+        ds.decide(ds.UCB1(), ds.Gaussian(arms=2), ds.Gaussian(arms=2).prior())
+    with pytest.raises(SettingError, match="draws do not show"):
+        ds.decide_from_draws(ds.IMED(), [[0.1, 0.2]], time=3)
+    with pytest.raises(SettingError, match="KLUCB"):
+        ds.decide(ds.LinUCB(), ds.BetaBernoulli(arms=2), ds.BetaBernoulli(arms=2).prior())
 
 
 def test_oracle_has_no_regret():
@@ -157,7 +192,18 @@ def test_probabilities_along_a_run_are_exact(theta):
             beta[arm] += 1 - paid
 
 
-STEPPED = [EVERY[0], EVERY[2], ds.ThompsonSampling(), ds.BayesUCB(), ds.Greedy(), ds.EpsilonGreedy(0.2)]
+STEPPED = [
+    EVERY[0],
+    EVERY[2],
+    ds.ThompsonSampling(),
+    ds.BayesUCB(),
+    ds.Greedy(),
+    ds.EpsilonGreedy(0.2),
+    ds.TopTwo(0.6),
+    ds.UCB1(),
+    ds.KLUCB(),
+    ds.IMED(),
+]
 
 
 @pytest.mark.parametrize("policy", STEPPED, ids=repr)

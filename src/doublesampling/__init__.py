@@ -9,7 +9,19 @@ if TYPE_CHECKING:
     from doublesampling.decision import Decision, decide, decide_from_draws, probability_optimal
     from doublesampling.engine.simulate import simulate
     from doublesampling.errors import DoubleSamplingError
-    from doublesampling.policies import BayesUCB, DoubleSampling, EpsilonGreedy, Greedy, Oracle, ThompsonSampling
+    from doublesampling.policies import (
+        IMED,
+        KLUCB,
+        UCB1,
+        BayesUCB,
+        DoubleSampling,
+        EpsilonGreedy,
+        Greedy,
+        LinUCB,
+        Oracle,
+        ThompsonSampling,
+        TopTwo,
+    )
 
 __version__ = "0.1.0"
 
@@ -24,10 +36,15 @@ _ROOMS = {
     "Gaussian": "beliefs",
     "GaussianBandit": "bandits",
     "Greedy": "policies",
+    "IMED": "policies",
+    "KLUCB": "policies",
+    "LinUCB": "policies",
     "LinearGaussian": "beliefs",
     "LinearGaussianBandit": "bandits",
     "Oracle": "policies",
     "ThompsonSampling": "policies",
+    "TopTwo": "policies",
+    "UCB1": "policies",
     "decide": "decision",
     "decide_from_draws": "decision",
     "probability_optimal": "decision",
@@ -35,6 +52,9 @@ _ROOMS = {
 }
 
 __all__ = [
+    "IMED",
+    "KLUCB",
+    "UCB1",
     "BayesUCB",
     "BernoulliBandit",
     "BetaBernoulli",
@@ -45,10 +65,12 @@ __all__ = [
     "Gaussian",
     "GaussianBandit",
     "Greedy",
+    "LinUCB",
     "LinearGaussian",
     "LinearGaussianBandit",
     "Oracle",
     "ThompsonSampling",
+    "TopTwo",
     "__version__",
     "decide",
     "decide_from_draws",

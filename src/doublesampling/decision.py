@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from doublesampling import checks
-from doublesampling.beliefs import Belief, Marginals
+from doublesampling.beliefs import Belief, BetaBernoulli, Marginals
 from doublesampling.beliefs.marginals import address_words
 from doublesampling.errors import DrawsError, SettingError
 from doublesampling.policies import Policy
 from doublesampling.rules import doors, rivals
+from doublesampling.rules.belief import STUDENT
 from doublesampling.rules.compiled import plain
 
 FloatArray = NDArray[np.float64]
@@ -89,6 +90,8 @@ class _FromBelief:
     laws: Marginals
     words: NDArray[np.uint64]
     time: int
+    belief: Belief
+    state: Any
     given_draws: bool = False
 
     @cached_property
@@ -106,6 +109,19 @@ class _FromBelief:
             return doors.upper_quantiles(self.laws.family, self.laws.parameters, log_tail)
         draws = doors.posterior_draws(self.laws.family, self.laws.parameters, samples, self.words)
         return _sample_quantiles(draws, log_tail)
+
+    def wins_and_losses(self) -> FloatArray:
+        if not isinstance(self.belief, BetaBernoulli):
+            raise SettingError(
+                "This policy counts wins and losses, which BetaBernoulli knows. Use it, or another policy."
+            )
+        prior = self.belief.prior()
+        return np.column_stack([self.state.alpha - prior.alpha, self.state.beta - prior.beta])
+
+    def location_and_scale(self) -> FloatArray:
+        if self.laws.family != STUDENT:
+            raise SettingError("LinUCB needs a Gaussian or LinearGaussian belief. Use KLUCB for rewards of 0 and 1.")
+        return np.ascontiguousarray(self.laws.parameters[:, :2])
 
 
 @dataclass(frozen=True)
@@ -132,6 +148,12 @@ class _FromDraws:
 
     def upper_quantiles(self, log_tail: float, samples: int | None) -> FloatArray:
         return _sample_quantiles(self.draws, log_tail)
+
+    def wins_and_losses(self) -> FloatArray:
+        raise SettingError("This policy counts wins and losses, which posterior draws do not show. Use another.")
+
+    def location_and_scale(self) -> FloatArray:
+        return np.column_stack([self.draws.mean(axis=0), self.draws.std(axis=0)])
 
 
 def _sample_quantiles(draws: FloatArray, log_tail: float) -> FloatArray:
@@ -196,7 +218,7 @@ def decide(
     laws = belief.marginals(state, context)
     when = int(state.observations) + 1 if time is None else checks.time(time)
     address = Address(checks.seed(seed), 0, 0, when)
-    return _decision(policy, _FromBelief(laws, address_words(address.seed, when), when), address)
+    return _decision(policy, _FromBelief(laws, address_words(address.seed, when), when, belief, state), address)
 
 
 def decide_from_draws(policy: Policy, draws: ArrayLike, *, seed: int = 0, time: int | None = None) -> Decision:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from doublesampling import checks
 from doublesampling.checks import settings
 from doublesampling.errors import SettingError
-from doublesampling.rules import candidates, doors
+from doublesampling.rules import candidates, doors, play
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -48,6 +48,12 @@ class Evidence(Protocol):
 
     def upper_quantiles(self, log_tail: float, samples: int | None) -> FloatArray:
         """A number per arm in the order of its quantile: exact, or of so many samples."""
+
+    def wins_and_losses(self) -> FloatArray:
+        """What was seen of each arm, float array (arm, 2); an error where rewards are not 0 or 1."""
+
+    def location_and_scale(self) -> FloatArray:
+        """Of each arm's expected reward, float array (arm, 2); an error where it is not Student or normal."""
 
 
 class Choice(NamedTuple):
@@ -231,6 +237,97 @@ class EpsilonGreedy:
         arms = propensities.size
         arm = doors.explore(arm, arms, self.epsilon, evidence.words)
         propensities = self.epsilon / arms + (1.0 - self.epsilon) * propensities
+        return _alone(arm, evidence.probability_optimal(None), propensities)
+
+
+@settings
+class TopTwo:
+    """Top-two Thompson sampling: draw the best arm; with probability 1 - ``share`` play the best of the others instead.
+
+    Made to find the best arm soon, rather than to earn on the way (Russo, 2016).
+    """
+
+    share: float = field(default=0.5, kw_only=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "share", checks.within("share", self.share, 0.0, 1.0))
+
+    def choose(self, evidence: Evidence) -> Choice:
+        """The arm drawn from the exact probabilities, or the one drawn after it."""
+        p = evidence.probability_optimal(None)
+        first, _, _ = doors.choose_candidate(p, 1, True, evidence.words)
+        arm = doors.second_of_two(first, self.share, p, evidence.words)
+        rest = 1.0 - p
+        after = np.divide(p, rest, out=np.zeros_like(p), where=rest > 0.0)
+        propensities = p * (self.share + (1.0 - self.share) * (after.sum() - after))
+        if (rest <= 0.0).any():  # nobody is left to come second
+            propensities = p.copy()
+        return _alone(arm, p, propensities)
+
+
+def _by_index(evidence: Evidence, kind: int, ties: str) -> Choice:
+    values = doors.indices(kind, evidence.wins_and_losses(), float(evidence.time))
+    arm, propensities = _largest(values, ties, evidence.words)
+    return _alone(arm, evidence.probability_optimal(None), propensities)
+
+
+@settings
+class UCB1:
+    """Play the arm with the highest mean plus sqrt(2 log t / n); rewards of 0 and 1 (Auer et al., 2002)."""
+
+    ties: str = "random"
+
+    def __post_init__(self) -> None:
+        checks.one_of("ties", self.ties, _TIES)
+
+    def choose(self, evidence: Evidence) -> Choice:
+        """The arm with the highest index."""
+        return _by_index(evidence, play.UCB1, self.ties)
+
+
+@settings
+class KLUCB:
+    """Play the arm whose mean could be the highest, by the Kullback-Leibler divergence (Garivier and Cappé, 2011)."""
+
+    ties: str = "random"
+
+    def __post_init__(self) -> None:
+        checks.one_of("ties", self.ties, _TIES)
+
+    def choose(self, evidence: Evidence) -> Choice:
+        """The arm with the highest index."""
+        return _by_index(evidence, play.KL_UCB, self.ties)
+
+
+@settings
+class IMED:
+    """Play the arm of the least n KL(mean, best mean) + log n: Indexed Minimum Empirical Divergence (Honda, 2015)."""
+
+    ties: str = "random"
+
+    def __post_init__(self) -> None:
+        checks.one_of("ties", self.ties, _TIES)
+
+    def choose(self, evidence: Evidence) -> Choice:
+        """The arm with the best index."""
+        return _by_index(evidence, play.IMED, self.ties)
+
+
+@settings
+class LinUCB:
+    """Play the arm with the highest expected reward plus ``width`` posterior scales; Gaussian and linear beliefs."""
+
+    width: float = field(default=1.0, kw_only=False)
+    ties: str = "random"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "width", checks.within("width", self.width, 0.0, 1e6))
+        checks.one_of("ties", self.ties, _TIES)
+
+    def choose(self, evidence: Evidence) -> Choice:
+        """The arm with the highest bound."""
+        location, scale = evidence.location_and_scale().T
+        arm, propensities = _largest(location + self.width * scale, self.ties, evidence.words)
         return _alone(arm, evidence.probability_optimal(None), propensities)
 
 

@@ -30,6 +30,12 @@ def _simulate(options: argparse.Namespace) -> int:
     return run(options)
 
 
+def _compare(options: argparse.Namespace) -> int:
+    from doublesampling.cli.compare import run
+
+    return run(options)
+
+
 def _reproduce(options: argparse.Namespace) -> int:
     from doublesampling.cli.reproduce import run
 
@@ -58,6 +64,7 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--pace", type=float, default=60.0, metavar="N", help="steps shown per second, 0 for no limit")
     command.set_defaults(run=_illustrate)
     _add_simulate(commands)
+    _add_compare(commands)
     _add_reproduce(commands)
     return main_parser
 
@@ -74,8 +81,8 @@ def _add_simulate(commands: Any) -> None:
     add("--bandit", action="append", required=True, metavar="B", default=argparse.SUPPRESS,
         help="bernoulli:0.4,0.8 or gaussian:0,1:0.5 or linear:0.4,0.4;0.8,0.8:0.2; repeat for a sweep")  # fmt: skip
     add("--policy", action="append", required=True, metavar="P", default=argparse.SUPPRESS,
-        help="double-sampling, double-sampling-published, thompson, bayes-ucb, greedy, epsilon-greedy or oracle; "
-        "repeat to compare")  # fmt: skip
+        help="double-sampling, double-sampling-published, thompson, bayes-ucb, top-two, ucb1, kl-ucb, imed, lin-ucb, "
+        "greedy, epsilon-greedy or oracle; repeat to compare")  # fmt: skip
     add("--horizon", type=int, default=1500, metavar="T", help="decisions in a realization")
     add("--realizations", type=int, default=1000, metavar="R", help="how many realizations")
     add("--seed", type=int, default=1, help="the same seed gives the same numbers")
@@ -87,6 +94,26 @@ def _add_simulate(commands: Any) -> None:
     add("--store", metavar="FOLDER", help="keep finished pieces here, so that a killed run can go on")
     add("--dask", metavar="ADDRESS", help="play on a Dask cluster, such as tcp://scheduler:8786")
     command.set_defaults(run=_simulate)
+
+
+def _add_compare(commands: Any) -> None:
+    command = commands.add_parser(
+        "compare",
+        help="rank policies on a suite of problems",
+        description="Play many policies on a suite of problems and print a leaderboard: regret, spread, how often a "
+        "policy gets stuck on a wrong arm, and time per decision.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = command.add_argument
+    add("--suite", default="bernoulli", metavar="S", help="bernoulli or linear")
+    add("--horizon", type=int, default=1500, metavar="T", help="decisions in a realization")
+    add("--realizations", type=int, default=500, metavar="R", help="realizations of each problem")
+    add("--seed", type=int, default=1, help="the same seed gives the same numbers")
+    add("--device", default="auto", help="auto, cpu or cuda")
+    add("--out", metavar="FILE.nc", help="write the dataset as NetCDF")
+    add("--plot", metavar="FILE", help="draw the leaderboard to a .png, .pdf or .svg file")
+    add("--force", action="store_true", help="overwrite files")
+    command.set_defaults(run=_compare)
 
 
 def _add_reproduce(commands: Any) -> None:

@@ -11,7 +11,19 @@ from rich.table import Table
 from doublesampling.bandits import Bandit, BernoulliBandit, GaussianBandit, LinearGaussianBandit
 from doublesampling.engine.simulate import simulate
 from doublesampling.errors import Interrupted, MissingExtraError, OutputError, SettingError
-from doublesampling.policies import BayesUCB, DoubleSampling, EpsilonGreedy, Greedy, Oracle, ThompsonSampling
+from doublesampling.policies import (
+    IMED,
+    KLUCB,
+    UCB1,
+    BayesUCB,
+    DoubleSampling,
+    EpsilonGreedy,
+    Greedy,
+    LinUCB,
+    Oracle,
+    ThompsonSampling,
+    TopTwo,
+)
 
 POLICIES: dict[str, Any] = {
     "double-sampling": DoubleSampling(),
@@ -20,9 +32,14 @@ POLICIES: dict[str, Any] = {
     "bayes-ucb": BayesUCB(),
     "greedy": Greedy(),
     "epsilon-greedy": EpsilonGreedy(),
+    "top-two": TopTwo(),
+    "ucb1": UCB1(),
+    "kl-ucb": KLUCB(),
+    "imed": IMED(),
+    "lin-ucb": LinUCB(),
     "oracle": Oracle(),
 }
-_PICTURES = (".png", ".pdf", ".svg")
+PICTURES = (".png", ".pdf", ".svg")
 _FORMS = "bernoulli:0.4,0.8, gaussian:0,1:0.5 (means, noise) or linear:0.4,0.4;0.8,0.8:0.2 (weights per arm, noise)"
 
 
@@ -61,7 +78,7 @@ def parse_policy(name: str) -> Any:
     return POLICIES[name]
 
 
-def _check_file(option: str, name: str | None, suffixes: tuple[str, ...], force: bool) -> Path | None:
+def check_file(option: str, name: str | None, suffixes: tuple[str, ...], force: bool) -> Path | None:
     """Refuse a file that cannot be written before anything is played."""
     if name is None:
         return None
@@ -103,8 +120,8 @@ def show(result: xr.Dataset, bandits: list[str], console: Console) -> None:
 
 def run(options: Any) -> int:
     """Play, show, write."""
-    out = _check_file("--out", options.out, (".nc",), options.force)
-    plot = _check_file("--plot", options.plot, _PICTURES, options.force)
+    out = check_file("--out", options.out, (".nc",), options.force)
+    plot = check_file("--plot", options.plot, PICTURES, options.force)
     bandits = [parse_bandit(text) for text in options.bandit]
     policies = {name: parse_policy(name) for name in options.policy}
     console = Console(highlight=False)

@@ -31,7 +31,7 @@ def play_beta(
     From parameters on: work space, see beta_work.
     """
     kind = whole[play.KIND]
-    tracked = start.size > 0 and (kind == play.DOUBLE_SAMPLING or kind == play.THOMPSON)
+    tracked = start.size > 0 and (play.sees_optimality(kind) or kind == play.THOMPSON)
     alpha, beta = parameters[:, 0], parameters[:, 1]
     best = truth[0]
     for a in range(truth.size):
@@ -39,6 +39,7 @@ def play_beta(
     for r in range(final.size):
         for a in range(truth.size):
             alpha[a], beta[a], starts[a], p[a] = prior_alpha[a], prior_beta[a], math.nan, math.nan
+            parameters[a, play.PRIOR_ALPHA], parameters[a, play.PRIOR_BETA] = alpha[a], beta[a]
         for i in range(start.size):
             track[i] = start[i]
         regret = observed = 0.0
@@ -62,9 +63,9 @@ def play_beta(
 def beta_work(problem: PackedProblem, policy: PackedPolicy) -> tuple[Any, ...]:
     """The work space of play_beta, in its order: its rules make no arrays."""
     arms, start = problem.arms, problem.prior[-1]
-    own = (np.zeros((arms, 3)), np.empty(start.size), np.empty(arms), np.empty(arms, dtype=np.int64))
+    own = (np.zeros((arms, 5)), np.empty(start.size), np.empty(arms), np.empty(arms, dtype=np.int64))
     panels: tuple[Any, ...] = (None, None, None)  # another type: Numba compiles play_beta without carried densities
-    if start.size == 0 and policy.whole[play.KIND] == play.DOUBLE_SAMPLING:
+    if start.size == 0 and policy.whole[play.KIND] in (play.DOUBLE_SAMPLING, play.TOP_TWO):
         panels = (
             np.empty((arms, optimality.SURVEY_COLUMNS)),
             np.empty((carried.MOST_PANELS, arms + 1, optimality.PANEL_ROWS, optimality.PANEL_NODES)),

@@ -78,7 +78,7 @@ def beta_kernel(arms: int, tracked_arms: bool) -> Any:
     """The kernel of Bernoulli bandits with Beta beliefs and so many arms."""
     survey_shape = (arms, optimality.SURVEY_COLUMNS)
     panel_shape = (arms + 1, optimality.PANEL_ROWS, optimality.PANEL_NODES)
-    marginals_shape, track_size = (arms, 3), recurrence.TRACK_SIZE
+    marginals_shape, track_size = (arms, 5), recurrence.TRACK_SIZE
 
     @cuda.jit(**_OPTIONS)
     def kernel(  # type: ignore[no-untyped-def]
@@ -116,11 +116,12 @@ def beta_kernel(arms: int, tracked_arms: bool) -> Any:
         truth = truths[problem]
         alpha, beta = parameters[:, 0], parameters[:, 1]
         kind = whole[play.KIND]
-        tracked = tracked_arms and (kind == play.DOUBLE_SAMPLING or kind == play.THOMPSON)
+        tracked = tracked_arms and (play.sees_optimality(kind) or kind == play.THOMPSON)
         best = truth[0]
         for a in range(arms):
             best = max(best, truth[a])
             parameters[a, 0], parameters[a, 1], parameters[a, 2] = alphas[problem, a], betas[problem, a], 0.0
+            parameters[a, play.PRIOR_ALPHA], parameters[a, play.PRIOR_BETA] = alphas[problem, a], betas[problem, a]
             starts[a], p[a] = math.nan, math.nan
         if tracked_arms:
             for i in range(track_size):

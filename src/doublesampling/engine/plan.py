@@ -1,5 +1,6 @@
 """A simulation, checked once and packed into plain arrays that any worker can play."""
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,19 @@ from doublesampling import checks
 from doublesampling.bandits import Bandit, BernoulliBandit, GaussianBandit, LinearGaussianBandit
 from doublesampling.beliefs import BetaBernoulli, Gaussian, LinearGaussian
 from doublesampling.errors import SettingError
-from doublesampling.policies import BayesUCB, DoubleSampling, EpsilonGreedy, Greedy, Oracle, ThompsonSampling
+from doublesampling.policies import (
+    IMED,
+    KLUCB,
+    UCB1,
+    BayesUCB,
+    DoubleSampling,
+    EpsilonGreedy,
+    Greedy,
+    LinUCB,
+    Oracle,
+    ThompsonSampling,
+    TopTwo,
+)
 from doublesampling.rules import belief as belief_rules
 from doublesampling.rules import doors, play, recurrence, reward
 
@@ -30,7 +43,13 @@ _KINDS: dict[type, int] = {
     Greedy: play.GREEDY,
     EpsilonGreedy: play.EPSILON_GREEDY,
     Oracle: play.ORACLE,
+    TopTwo: play.TOP_TWO,
+    UCB1: play.UCB1,
+    KLUCB: play.KL_UCB,
+    IMED: play.IMED,
+    LinUCB: play.LIN_UCB,
 }
+_NEEDS = {UCB1: "beta", KLUCB: "beta", IMED: "beta", LinUCB: "gaussian"}  # policies that know one kind of reward
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +110,7 @@ def pack_policy(policy: object) -> PackedPolicy:
         hint = f" Write {policy.__name__}()." if isinstance(policy, type) else ""
         raise SettingError(f"simulate plays policies such as DoubleSampling(), got {checks.shown(policy)}.{hint}")
     whole = np.array([kind, getattr(policy, "samples", None) or 0, 1, getattr(policy, "ties", "") == "first", 0])
-    real = np.array([1.0, np.nan, getattr(policy, "epsilon", 0.0)])
+    real = np.array([1.0, np.nan, _own_number(policy)])
     if isinstance(policy, DoubleSampling):
         whole[play.CAP], whole[play.ALARM] = policy.max_candidates, policy.false_alarm_kind
         real[play.RATE] = policy.rate
@@ -101,6 +120,18 @@ def pack_policy(policy: object) -> PackedPolicy:
             counts = doors.two_arm_counts(alarms, policy.rate, policy.max_candidates)
             return PackedPolicy(whole, real, alarms, counts[:, None])
     return PackedPolicy(whole, real, np.empty((0, 0)), np.empty((0, 0)))
+
+
+def _own_number(policy: object) -> float:
+    """The one real setting that some policies have."""
+    return next((float(getattr(policy, name)) for name in ("epsilon", "share", "width") if hasattr(policy, name)), 0.0)
+
+
+def _check_pair(problem: PackedProblem, policy: object) -> None:
+    needed = _NEEDS.get(type(policy))
+    if needed is not None and needed != problem.family:
+        kind = "rewards of 0 and 1 (BetaBernoulli)" if needed == "beta" else "Gaussian and linear beliefs"
+        raise SettingError(f"{policy!r} is for {kind}. Leave it out, or choose another belief.")
 
 
 def default_belief(bandit: Bandit) -> Any:
@@ -257,8 +288,11 @@ def make_plan(
         "policies": "; ".join(f"{name}: {policy!r}" for name, policy in named.items()),
         "belief": "default of each bandit" if belief is None else repr(belief),
     }
+    problems = tuple(pack_problem(bandit, belief) for bandit in found)
+    for problem, policy in itertools.product(problems, named.values()):
+        _check_pair(problem, policy)
     return Plan(
-        problems=tuple(pack_problem(bandit, belief) for bandit in found),
+        problems=problems,
         policies=tuple(pack_policy(policy) for policy in named.values()),
         labels=tuple(named),
         settings=settings,

@@ -14,7 +14,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules import belief, candidates, choice, draws, optimality, propensity, rivals
+from doublesampling.rules import belief, candidates, choice, draws, optimality, play, propensity, rivals
 from doublesampling.rules.compiled import SIMULATED, rule
 
 FloatArray = NDArray[np.float64]
@@ -129,6 +129,23 @@ def choose_candidate(
 def choose_largest(values: FloatArray, first_of_ties: bool, words: WordArray) -> int:
     """The arm of the largest value."""
     return choice.mode(values, first_of_ties, _address(words))
+
+
+@door
+def indices(kind: int, seen: FloatArray, time: float) -> FloatArray:
+    """The index of every arm, from its wins and losses, float array (arm, 2); the largest is played."""
+    parameters = np.zeros((seen.shape[0], 5))
+    values = np.empty(seen.shape[0])
+    for a in range(values.size):
+        parameters[a, 0], parameters[a, 1] = seen[a, 0], seen[a, 1]
+    play.fill_indices(kind, parameters, time, values)
+    return values
+
+
+@door
+def second_of_two(first: int, share: float, p: FloatArray, words: WordArray) -> int:
+    """Top-two sampling's arm, after the first was drawn."""
+    return rivals.second_of_two(_address(words), first, share, p)
 
 
 @door

@@ -34,10 +34,12 @@ def beta_step(
     if notes is not None:
         carried.carried_optimality(parameters, not serves, p, survey, book, notes)
     if panel is not None:  # noqa: SIM102 - a condition of its own, which Numba decides when it compiles
-        if kind == play.DOUBLE_SAMPLING and not tracked:
+        if play.sees_optimality(kind) and not tracked:
             optimality.probability_optimal(belief.BETA, parameters, optimality.QUICK_BETA, p, survey, panel)
     if kind == play.DOUBLE_SAMPLING:
         arm, number = play.double_sampling(whole, real, alarms, time, address, p, votes)
+    elif kind == play.TOP_TWO:
+        arm = play.top_two(whole, real, address, p, votes)
     elif tracked:
         arm = play.one_candidate(whole, address, p, votes)
     else:
@@ -88,9 +90,13 @@ def gaussian_step(
         location, scale, freedom = belief.nig_marginal(mean[a], root[a], alpha[a], beta[a], known_noise[a], seen)
         parameters[a, 0], parameters[a, 1], parameters[a, 2] = location, scale, freedom
     number = 1
-    if whole[play.KIND] == play.DOUBLE_SAMPLING:
+    kind = whole[play.KIND]
+    if play.sees_optimality(kind):
         student_optimality(parameters, p, survey, panel)
+    if kind == play.DOUBLE_SAMPLING:
         arm, number = play.double_sampling(whole, real, alarms, time, address, p, votes)
+    elif kind == play.TOP_TWO:
+        arm = play.top_two(whole, real, address, p, votes)
     else:
         arm = play.choose_by_value(whole, real, belief.STUDENT, parameters, truth, time, address, values, starts)
     if binary:

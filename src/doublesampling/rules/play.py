@@ -25,7 +25,14 @@ from doublesampling.rules.draws import (
     uniform,
 )
 from doublesampling.rules.optimality import sampled_optimality
-from doublesampling.rules.rivals import bayes_ucb_log_tail, sample_rank
+from doublesampling.rules.rivals import (
+    bayes_ucb_log_tail,
+    imed_index,
+    kl_ucb_index,
+    sample_rank,
+    second_of_two,
+    ucb1_index,
+)
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -37,10 +44,18 @@ BAYES_UCB = 2
 GREEDY = 3
 EPSILON_GREEDY = 4
 ORACLE = 5
+TOP_TWO = 6
+UCB1 = 7
+KL_UCB = 8
+IMED = 9
+LIN_UCB = 10
 
 # where a policy's settings stand in its whole numbers and in its real ones
 KIND, SAMPLES, CAP, FIRST_OF_TIES, ALARM = range(5)
-RATE, HORIZON, EPSILON = range(3)
+RATE, HORIZON, EPSILON = range(3)  # EPSILON: of epsilon-greedy; top-two's share; LinUCB's width
+
+# parameters of Beta arms have two more columns, their priors: what was seen is the difference
+PRIOR_ALPHA, PRIOR_BETA = 3, 4
 
 
 @inlined
@@ -77,6 +92,19 @@ def double_sampling(
         number = number_of_candidates_until(max(real[HORIZON] - time, 1.0), p, whole[CAP])
     draw_candidates(address, number, p, votes)
     return mode(votes, whole[FIRST_OF_TIES] == 1, address), number
+
+
+@inlined
+def sees_optimality(kind: int) -> bool:
+    """Whether a policy needs p, the probability of each arm being the best."""
+    return kind in (DOUBLE_SAMPLING, TOP_TWO)
+
+
+@inlined
+def top_two(whole: IntArray, real: FloatArray, address: Address, p: FloatArray, votes: IntArray) -> int:
+    """Top-two Thompson sampling where p is known."""
+    draw_candidates(address, 1, p, votes)
+    return second_of_two(address, mode(votes, True, address), real[EPSILON], p)
 
 
 @spliced
@@ -119,6 +147,26 @@ def _fill_quantiles(
 
 
 @rule
+def fill_indices(kind: int, parameters: FloatArray, time: float, values: FloatArray) -> None:
+    """The index of every Beta arm, from what was seen of it."""
+    best = 0.0
+    for a in range(values.size):
+        wins = parameters[a, 0] - parameters[a, PRIOR_ALPHA]
+        count = wins + parameters[a, 1] - parameters[a, PRIOR_BETA]
+        best = max(best, wins / count if count > 0.0 else 0.0)
+    for a in range(values.size):
+        wins = parameters[a, 0] - parameters[a, PRIOR_ALPHA]
+        count = wins + parameters[a, 1] - parameters[a, PRIOR_BETA]
+        mean = wins / count if count > 0.0 else 0.0
+        if kind == UCB1:
+            values[a] = ucb1_index(mean, count, time)
+        elif kind == KL_UCB:
+            values[a] = kl_ucb_index(mean, count, time)
+        else:
+            values[a] = imed_index(mean, count, best)
+
+
+@rule
 def choose_by_value(
     whole: IntArray,
     real: FloatArray,
@@ -134,6 +182,8 @@ def choose_by_value(
     kind = whole[KIND]
     if kind == BAYES_UCB:
         _fill_quantiles(family, parameters, time, whole[SAMPLES], address, values, starts)
+    elif kind in (UCB1, KL_UCB, IMED):
+        fill_indices(kind, parameters, time, values)
     else:
         for a in range(values.size):
             first, second, third = parameters[a, 0], parameters[a, 1], parameters[a, 2]
@@ -141,6 +191,8 @@ def choose_by_value(
                 values[a] = truth[a]
             elif kind == THOMPSON:
                 values[a] = marginal_draw(family, first, second, third, address, POSTERIOR, np.uint64(a))
+            elif kind == LIN_UCB:
+                values[a] = first + real[EPSILON] * second
             else:
                 values[a] = marginal_mean(family, first, second)
     arm = mode(values, whole[FIRST_OF_TIES] == 1, address)

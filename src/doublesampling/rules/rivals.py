@@ -1,4 +1,4 @@
-"""What the other policies look at: quantiles and posterior draws. (Thompson sampling is one candidate.)"""
+"""What the other policies look at: quantiles, draws, and indices from counts. (Thompson sampling is one candidate.)"""
 
 import math
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from doublesampling.rules.belief import marginal_draw
 from doublesampling.rules.compiled import rule
-from doublesampling.rules.draws import POSTERIOR, Address
+from doublesampling.rules.draws import EXPLORATION, POSTERIOR, Address, uniform
 
 FloatArray = NDArray[np.float64]
 
@@ -23,6 +23,76 @@ def sample_rank(samples: int, log_tail: float) -> int:
     """Which of the sorted samples is the quantile: the lowest with a share of at least 1 - tail at or below it."""
     # 1e-9 of a sample forgives the rounding of the level, so that 0.9 of 10 samples is the ninth
     return min(max(math.ceil(-samples * math.expm1(log_tail) - 1e-9) - 1, 0), samples - 1)
+
+
+@rule
+def bernoulli_divergence(p: float, q: float) -> float:
+    """KL(Bernoulli(p) || Bernoulli(q))."""
+    first = p * math.log(p / q) if p > 0.0 else 0.0
+    return first + ((1.0 - p) * math.log((1.0 - p) / (1.0 - q)) if p < 1.0 else 0.0)
+
+
+@rule
+def ucb1_index(mean: float, count: float, time: float) -> float:
+    """UCB1 (Auer et al., 2002): the mean and a bonus that shrinks with the count; an arm never played comes first."""
+    return mean + math.sqrt(2.0 * math.log(time) / count) if count > 0.0 else math.inf
+
+
+@rule
+def kl_ucb_index(mean: float, count: float, time: float) -> float:
+    """KL-UCB (Garivier and Cappe, 2011): the largest q with count KL(mean || q) <= log t, by Newton's method.
+
+    The divergence is convex in q, and two lower bounds of it (Pinsker's, and its last term) start the search above the
+    root, so every step comes down towards it.
+    """
+    if count <= 0.0:
+        return math.inf
+    reach = math.log(time) / count
+    if mean >= 1.0 or reach <= 0.0:
+        return mean
+    known = mean * math.log(mean) if mean > 0.0 else 0.0
+    q = 1.0 - (1.0 - mean) * math.exp(-(reach - known) / (1.0 - mean))
+    q = min(q, mean + math.sqrt(0.5 * reach))
+    if q >= 1.0:
+        return 1.0
+    for _ in range(30):
+        step = (bernoulli_divergence(mean, q) - reach) * q * (1.0 - q) / (q - mean)
+        q -= step
+        if step <= 1e-14:
+            break
+    return q
+
+
+@rule
+def imed_index(mean: float, count: float, best: float) -> float:
+    """IMED (Honda and Takemura, 2015), negated so that the largest is played: count KL(mean || best) + log count."""
+    if count <= 0.0:
+        return math.inf
+    gap = bernoulli_divergence(mean, best) if mean < best else 0.0
+    # indices that are equal in arithmetic may differ in their last bits: a billionth makes them tie again
+    return -round((count * gap + math.log(count)) * 1e9) * 1e-9
+
+
+@rule
+def second_of_two(address: Address, first: int, share: float, p: FloatArray) -> int:
+    """Top-two sampling (Russo, 2016): the first arm with probability share, else the best of the others.
+
+    The one drawn first from Cat(p) stands aside, and another is drawn from what p leaves to the others.
+    """
+    rest = 0.0
+    for a in range(p.size):
+        rest += p[a] if a != first else 0.0
+    if rest <= 0.0 or uniform(address, EXPLORATION, np.uint64(0)) < share:
+        return first
+    point = uniform(address, EXPLORATION, np.uint64(1)) * rest
+    last = first
+    for a in range(p.size):
+        if a != first and p[a] > 0.0:
+            last = a
+            point -= p[a]
+            if point <= 0.0:
+                return a
+    return last
 
 
 @rule

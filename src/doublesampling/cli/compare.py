@@ -1,0 +1,54 @@
+"""``doublesampling compare``: a leaderboard of policies on a suite of problems."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from doublesampling import checks
+from doublesampling.cli.simulate import PICTURES, check_file
+from doublesampling.errors import OutputError
+from doublesampling.suites import SUITES, draw_leaderboard, leaderboard, play
+
+
+def run(options: Any) -> int:
+    """Play, rank, print, draw."""
+    out = check_file("--out", options.out, (".nc",), options.force)
+    plot = check_file("--plot", options.plot, PICTURES, options.force)
+    checks.one_of("suite", options.suite, tuple(SUITES))
+    checks.integer("--horizon", options.horizon, least=2, most=10**9)
+    checks.integer("--realizations", options.realizations, least=2, most=10**9)
+    suite = SUITES[options.suite]
+    data = play(
+        suite, horizon=options.horizon, realizations=options.realizations, seed=options.seed, device=options.device
+    )
+    rows = leaderboard(suite, data)
+    console = Console(highlight=False)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("policy", "relative regret", "spread", "wrong at the end", "µs per decision"):
+        table.add_column(name, justify="left" if name == "policy" else "right", no_wrap=name == "policy")
+    for row in rows:
+        cells = (
+            f"{row.regret:.2f} ± {row.error:.2f}",
+            f"{row.spread:.2f}",
+            f"{row.wrong:.2%}",
+            f"{row.microseconds:.3f}",
+        )
+        table.add_row(row.policy, *cells)
+    console.print(table)
+    console.print(
+        f"{len(suite.bandits)} problems, T = {options.horizon}, {options.realizations} realizations. Regret is "
+        f"relative to {suite.measure}; spread is its deviation between realizations. Wrong at the end: the share of "
+        "realizations that play a wrong arm, over the last tenth.",
+        style="dim",
+    )
+    try:
+        if out is not None:
+            data.to_netcdf(out, engine="scipy")
+            console.print(f"The dataset is in {out}")
+        if plot is not None:
+            draw_leaderboard(rows, suite.measure).savefig(plot, dpi=150)
+            console.print(f"The picture is in {plot}")
+    except OSError as problem:
+        raise OutputError(f"A file cannot be written: {problem.strerror or problem}.") from None
+    return 0

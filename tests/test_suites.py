@@ -1,0 +1,73 @@
+"""The leaderboard: its measure, its order, and the command."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy import stats
+
+from doublesampling.cli.main import main
+from doublesampling.suites import SUITES, Row, Suite, draw_leaderboard, lai_robbins, leaderboard, play
+
+
+def test_the_bound_of_lai_and_robbins() -> None:
+    """By SciPy's entropy."""
+    theta = (0.2, 0.5, 0.7)
+    expected = sum((0.7 - p) / stats.entropy([p, 1 - p], [0.7, 0.3]) for p in theta[:2]) * np.log(1000)
+    assert lai_robbins(theta, 1000) == pytest.approx(expected, rel=1e-12)
+
+
+def test_rows_are_ranked_by_their_mean_relative_regret() -> None:
+    """Known regrets give known rows."""
+    suite = Suite(SUITES["bernoulli"].bandits[:2], lambda _: {}, "the bound")
+    units = np.array([lai_robbins(bandit.probabilities, 100) for bandit in suite.bandits])  # type: ignore[union-attr]
+    final = np.stack([2 * units[:, None] * [1.0, 1.0], units[:, None] * [0.5, 1.5]])
+    data = xr.Dataset(
+        {
+            "final_regret": (("policy", "bandit", "realization"), final),
+            "optimal_arm_rate": (("policy", "bandit", "time"), np.array([[[0.5], [1.0]], [[0.9], [0.7]]])),
+            "seconds_per_decision": ("policy", [1e-6, 2e-6]),
+        },
+        coords={"policy": ["a", "b"], "time": [100]},
+    )
+    first, second = leaderboard(suite, data)
+    assert (first.policy, second.policy) == ("b", "a")
+    assert (first.regret, first.spread, first.wrong, first.microseconds) == pytest.approx((1.0, 0.5, 0.2, 2.0))
+    assert first.error == pytest.approx(0.5 / np.sqrt(2) / np.sqrt(2))
+    assert (second.regret, second.error) == pytest.approx((2.0, 0.0))
+
+
+def test_policies_of_a_suite_meet_the_same_luck_and_are_timed() -> None:
+    """Two realizations of the linear suite."""
+    data = play(SUITES["linear"], horizon=30, realizations=2, seed=1, device="cpu")
+    rows = leaderboard(SUITES["linear"], data)
+    assert {row.policy for row in rows} == set(SUITES["linear"].policies(30))
+    assert all(row.microseconds > 0 for row in rows)
+    assert next(row for row in rows if row.policy == "Thompson sampling").regret == pytest.approx(1.0)
+    drawn = draw_leaderboard(rows, "x")
+    assert [label.get_text() for label in drawn.axes[0].get_yticklabels()] == [row.policy for row in rows]
+
+
+def test_what_runs_off_the_scale_is_cut() -> None:
+    """A bar ten times the others ends at the edge, its number is still there."""
+    rows = [Row(name, value, 0.1, 0.1, 0.0, 1.0) for name, value in (("a", 1.0), ("b", 1.1), ("c", 90.0))]
+    axes: Any = draw_leaderboard(rows, "x").axes[0]
+    assert max(bar.get_width() for bar in axes.patches) < 10
+    assert any("90.00" in text.get_text() for text in axes.texts)
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It prints the leaderboard, draws it, and refuses what it does not know."""
+    picture = str(tmp_path / "board.png")
+    assert main(["compare", "--horizon", "40", "--realizations", "2", "--plot", picture, "--device", "cpu"]) == 0
+    shown = capsys.readouterr().out
+    assert "double sampling, horizon known" in shown
+    assert "KL-UCB" in shown
+    assert main(["compare", "--plot", picture]) == 1
+    assert main(["compare", "--suite", "poisson"]) == 1
+    assert main(["compare", "--realizations", "1"]) == 1
+    error = capsys.readouterr().err
+    assert "--force" in error
+    assert "bernoulli" in error
