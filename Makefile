@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help test check bench mutants reproduce lock clean
+.PHONY: help test check bench mutants horizon reproduce lock clean
 .DEFAULT_GOAL := help
 
 help: ## what there is
@@ -34,6 +34,9 @@ bench: $(READY) ## print how fast it is on this machine
 
 mutants: $(READY) ## break the rules one by one and see the tests notice
 	$(BIN)/python tests/mutants.py
+
+horizon: $(READY) ## evidence for the horizon-aware rule, some ten minutes
+	$(BIN)/python -W ignore benchmarks/horizon.py
 
 reproduce: $(READY) ## the paper in one command: six figures and a report, about ten minutes
 	$(BIN)/doublesampling reproduce --resume

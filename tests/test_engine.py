@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import warnings
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any
 
@@ -12,7 +13,7 @@ import xarray as xr
 import doublesampling as ds
 from doublesampling.engine import simulate as engine
 from doublesampling.engine.plan import make_plan
-from doublesampling.errors import Interrupted, SettingError, StoreError
+from doublesampling.errors import Interrupted, LongRunWarning, SettingError, StoreError
 from doublesampling.rules import doors
 from doublesampling.rules.belief import BETA
 from tests import exact
@@ -104,6 +105,22 @@ def test_policies_for_one_kind_of_reward_are_refused_elsewhere():
         ds.decide_from_draws(ds.IMED(), [[0.1, 0.2]], time=3)
     with pytest.raises(SettingError, match="KLUCB"):
         ds.decide(ds.LinUCB(), ds.BetaBernoulli(arms=2), ds.BetaBernoulli(arms=2).prior())
+
+
+def test_long_runs_of_the_papers_rule_are_warned_of():
+    options = {"realizations": 1, "times": "log", "horizon": 10_001}
+    with pytest.warns(LongRunWarning, match="horizon=10001"):
+        run(BERNOULLI, [ds.DoubleSampling()], **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run(BERNOULLI, [ds.DoubleSampling(horizon=10_001), ds.DoubleSampling(max_candidates=1)], **options)
+        run(BERNOULLI, [ds.DoubleSampling()], **(options | {"horizon": 10_000}))
+
+
+def test_a_horizon_that_has_passed_keeps_working():
+    found = run(BERNOULLI, [ds.DoubleSampling(horizon=30)], horizon=90, realizations=500)
+    rate = found.optimal_arm_rate.values[0, 0]
+    assert rate[80:].mean() > rate[20:30].mean() > 0.8
 
 
 def test_oracle_has_no_regret():

@@ -55,6 +55,12 @@ class StoreError(DoubleSamplingError, ValueError):
     code = "store"
 
 
+class LogError(DoubleSamplingError, ValueError):
+    """A log that cannot be evaluated; the message names the row and the column."""
+
+    code = "log"
+
+
 class MissingExtraError(DoubleSamplingError, ImportError):
     """Something that is installed separately is not there."""
 
@@ -67,3 +73,7 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, message: str, partial: object) -> None:
         super().__init__(message)
         self.partial = partial
+
+
+class LongRunWarning(UserWarning):
+    """A policy that was made for short runs is played in a long one."""

@@ -6,6 +6,7 @@ argparse, and not Click or Typer: ``--theta 0.4 0.7 0.8`` takes several values, 
 
 import argparse
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -32,6 +33,12 @@ def _simulate(options: argparse.Namespace) -> int:
 
 def _compare(options: argparse.Namespace) -> int:
     from doublesampling.cli.compare import run
+
+    return run(options)
+
+
+def _replay(options: argparse.Namespace) -> int:
+    from doublesampling.cli.replay import run
 
     return run(options)
 
@@ -65,6 +72,7 @@ def parser() -> argparse.ArgumentParser:
     command.set_defaults(run=_illustrate)
     _add_simulate(commands)
     _add_compare(commands)
+    _add_replay(commands)
     _add_reproduce(commands)
     return main_parser
 
@@ -116,6 +124,26 @@ def _add_compare(commands: Any) -> None:
     command.set_defaults(run=_compare)
 
 
+def _add_replay(commands: Any) -> None:
+    command = commands.add_parser(
+        "replay",
+        help="what policies would have earned on logged decisions",
+        description="Evaluate policies on a CSV or Parquet log of decisions, or on a data set of scikit-learn turned "
+        "into a bandit: unbiased rejection replay, inverse-propensity and doubly robust estimates.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = command.add_argument
+    add("log", nargs="?", metavar="FILE", help="a .csv or .parquet file, one row per decision")
+    add("--dataset", metavar="D", help="breast-cancer or digits, instead of a file")
+    add("--arm", default="arm", metavar="COLUMN", help="the arm that was played")
+    add("--reward", default="reward", metavar="COLUMN", help="what it paid")
+    add("--propensity", metavar="COLUMN", help="the probability with which it was played")
+    add("--context", nargs="+", default=[], metavar="COLUMN", help="what was known before")
+    add("--policy", action="append", metavar="P", help="as in simulate; repeat to compare")
+    add("--seed", type=int, default=1, help="the same seed gives the same numbers")
+    command.set_defaults(run=_replay)
+
+
 def _add_reproduce(commands: Any) -> None:
     command = commands.add_parser(
         "reproduce",
@@ -140,11 +168,25 @@ def _add_reproduce(commands: Any) -> None:
     command.set_defaults(run=_reproduce, figure=None)
 
 
+def _tell(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: Any = None,
+    line: str | None = None,
+) -> None:
+    """A warning as a person reads it, without the place in the code."""
+    print(f"doublesampling: {message}", file=sys.stderr)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     options = parser().parse_args(arguments)
     try:
-        status: int = options.run(options)
+        with warnings.catch_warnings():
+            warnings.showwarning = _tell
+            status: int = options.run(options)
     except DoubleSamplingError as problem:
         print(f"doublesampling: {problem}", file=sys.stderr)
         return 1

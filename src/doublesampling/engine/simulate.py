@@ -1,11 +1,13 @@
 """``ds.simulate``: policies against bandits, many realizations at once."""
 
 import os
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from doublesampling import checks
@@ -13,12 +15,13 @@ from doublesampling.engine.blocks import Block, Moments, Unit, play_units
 from doublesampling.engine.plan import BLOCK, Plan, make_plan
 from doublesampling.engine.progress import Progress
 from doublesampling.engine.store import Store
-from doublesampling.errors import Interrupted, SettingError
+from doublesampling.errors import Interrupted, LongRunWarning, SettingError
 from doublesampling.results import to_dataset
 from doublesampling.rules import play
 
 _LOCAL_SECONDS, _REMOTE_SECONDS = 0.2, 3.0
 _MOST_KEPT = 2 * 2**30
+_LONG = 10_000  # decisions, from which on the paper's rule is warned of
 
 
 def simulate(
@@ -56,6 +59,7 @@ def simulate(
         bandits, policies, horizon=horizon, realizations=realizations, seed=seed, belief=belief, times=times, keep=keep
     )
     _check_memory(plan)
+    _warn_of_long_runs(plan)
     used = _check_device(device, plan)
     if used == "cuda":
         from doublesampling.engine import cuda
@@ -69,6 +73,22 @@ def simulate(
         partial = to_dataset(plan, moments, "cpu")
         raise Interrupted("stopped", partial) from None
     return to_dataset(plan, moments, "cpu")
+
+
+def _warn_of_long_runs(plan: Plan) -> None:
+    """The paper's N does not know the time: say so before somebody waits for a long run of it."""
+    timeless = any(
+        p.whole[play.KIND] == play.DOUBLE_SAMPLING and p.whole[play.CAP] > 1 and np.isnan(p.real[play.HORIZON])
+        for p in plan.policies
+    )
+    if plan.horizon > _LONG and timeless:
+        warnings.warn(
+            "With the paper's rule a wrong leader is never questioned again, which costs linear regret in long runs "
+            f"(T = {plan.horizon:,}). DoubleSampling(horizon={plan.horizon}) weighs the doubt against the decisions "
+            "that are left; see docs/horizon.md.",
+            LongRunWarning,
+            stacklevel=3,
+        )
 
 
 def _check_memory(plan: Plan) -> None:

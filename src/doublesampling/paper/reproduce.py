@@ -5,6 +5,7 @@ import os
 import platform
 import shutil
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import xarray as xr
 
 from doublesampling import __version__, checks
 from doublesampling.engine.simulate import simulate
-from doublesampling.errors import OutputError, SettingError
+from doublesampling.errors import LongRunWarning, OutputError, SettingError
 from doublesampling.paper import document, report
 from doublesampling.paper.claims import Datasets
 from doublesampling.paper.experiments import EXPERIMENTS, SCALES, SEED, Experiment
@@ -75,12 +76,14 @@ def _play(experiment: Experiment, folder: Path, repeats: int, seed: int, device:
     if path.exists():
         with xr.open_dataset(path, engine="scipy") as kept:
             return kept.load()
-    result = simulate(
-        list(experiment.bandits), experiment.policies, horizon=experiment.horizon, realizations=repeats, seed=seed,
-        device="cpu" if experiment.keep else device, executor=None if experiment.keep else executor,
-        times=np.array(experiment.times) if isinstance(experiment.times, tuple) else experiment.times,
-        keep=experiment.keep, store=None if experiment.keep else folder / "store" / experiment.name,
-    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LongRunWarning)  # showing what happens then is the point
+        result = simulate(
+            list(experiment.bandits), experiment.policies, horizon=experiment.horizon, realizations=repeats, seed=seed,
+            device="cpu" if experiment.keep else device, executor=None if experiment.keep else executor,
+            times=np.array(experiment.times) if isinstance(experiment.times, tuple) else experiment.times,
+            keep=experiment.keep, store=None if experiment.keep else folder / "store" / experiment.name,
+        )  # fmt: skip
     attributes = result.attrs
     if experiment.keep:
         result = summarize(result).assign_attrs(theta=np.array(getattr(experiment.bandits[0], "probabilities", ())))

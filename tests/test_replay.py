@@ -1,0 +1,177 @@
+"""Logged decisions: each estimate against the truth of a known world, and logs that are refused."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+import pytest
+
+import doublesampling as ds
+from doublesampling.cli.main import main
+from doublesampling.errors import DoubleSamplingError, LogError, SettingError
+from doublesampling.policies import Choice
+from doublesampling.replay import Log, classification_log, evaluate, make_log, read_log
+from tests.chance import FALSE_ALARM, assert_mean
+
+TRUTH = np.array([0.2, 0.5, 0.7])
+LOGGED = np.array([0.5, 0.3, 0.2])
+
+
+class Always:
+    """Plays one arm, whatever happens."""
+
+    def __init__(self, arm: int) -> None:
+        self.arm = arm
+
+    def choose(self, evidence: Any) -> Choice:
+        """The arm, for sure."""
+        p = evidence.probability_optimal(None)
+        votes = np.zeros(p.size, dtype=np.int64)
+        votes[self.arm] = 1
+        return Choice(self.arm, p, 1, votes, votes.astype(float))
+
+
+def world(rows: int, seed: int) -> Log:
+    """A log of a three-armed Bernoulli bandit that was not played uniformly."""
+    rng = np.random.default_rng(seed)
+    arms = rng.choice(3, rows, p=LOGGED)
+    return make_log([f"arm {a}" for a in arms], rng.random(rows) < TRUTH[arms], LOGGED[arms])
+
+
+@pytest.mark.parametrize("arm", range(3))
+def test_a_policy_that_never_changes_earns_its_arm(arm: int) -> None:
+    """All three estimates are unbiased: over many logs their mean is the arm's."""
+    found = [evaluate(Always(arm), world(60, seed), seed=seed) for seed in range(150)]
+    for name in ("ips", "dr"):
+        assert_mean([getattr(one, name).mean for one in found], TRUTH[arm])
+    rewards = [one.replay.mean for one in found if one.replay.rows > 1]
+    assert_mean(rewards, TRUTH[arm])
+
+
+def test_replay_keeps_the_rows_that_a_uniform_log_would_have() -> None:
+    """The share of rows that count is the least propensity, whichever arm is played."""
+    rows = sum(evaluate(Always(arm), world(3000, 7)).replay.rows for arm in range(3))
+    share = 3 * LOGGED.min() * 3000
+    assert abs(rows - share) < 6 * np.sqrt(share)
+
+
+def test_a_learning_policy_earns_as_much_as_when_it_plays_alone() -> None:
+    """Replay of the first ten decisions has the mean reward of a simulation of ten."""
+    uniform = [np.random.default_rng(seed) for seed in range(200)]
+    earned = []
+    for seed, rng in enumerate(uniform):
+        arms = rng.integers(0, 3, 90)
+        log = make_log(list(map(str, arms)), rng.random(90) < TRUTH[arms])
+        state, belief = ds.BetaBernoulli(arms=3).prior(), ds.BetaBernoulli(arms=3)
+        paid: list[float] = []
+        for arm, reward in zip(log.arms.tolist(), log.rewards.tolist(), strict=True):
+            if (
+                len(paid) < 10
+                and ds.decide(ds.ThompsonSampling(), belief, state, seed=seed, time=len(paid) + 1).arm == arm
+            ):
+                state = belief.update(state, arm, reward)
+                paid.append(reward)
+        whole = evaluate(ds.ThompsonSampling(), log, seed=seed).replay
+        assert whole.rows >= len(paid) == 10
+        earned.append(np.mean(paid))
+    played = ds.simulate(
+        ds.BernoulliBandit(TRUTH.tolist()), [ds.ThompsonSampling()], horizon=10, realizations=20_000, device="cpu"
+    )
+    assert_mean(earned, 0.7 - float(played.cumulative_regret[0, 0, -1]) / 10)
+
+
+def test_doubly_robust_is_less_noisy_and_intervals_cover() -> None:
+    """On one log the interval of dr is narrower than that of ips, and both hold the truth at a sharp level."""
+    log = world(4000, 3)
+    found = evaluate(Always(2), log, level=1 - max(FALSE_ALARM, 1e-4))
+    assert found.dr.high - found.dr.low < found.ips.high - found.ips.low
+    for worth in (found.replay, found.ips, found.dr):
+        assert worth.low < TRUTH[2] < worth.high
+
+
+def test_contexts_are_learned_from(tmp_path: Path) -> None:
+    """Where the best arm depends on the context, a policy that sees it earns more than any arm."""
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=1500)
+    arms = rng.integers(0, 2, 1500)
+    rewards = np.where(arms == (x > 0), 1.0, 0.0) + 0.1 * rng.normal(size=1500)
+    path = tmp_path / "log.csv"
+    np.savetxt(path, np.column_stack([arms, rewards, x]), delimiter=",", header="arm,reward,x", comments="", fmt="%.9g")
+    seen = evaluate(ds.DoubleSampling(), read_log(path, context=["x"]))
+    blind = evaluate(ds.DoubleSampling(), read_log(path))
+    assert seen.dr.low > blind.dr.high
+    assert seen.replay.mean > 0.8 > blind.replay.mean
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "words"),
+    [
+        ("arm,reward\na,1\nb,0\n", {"reward": "paid"}, "no column 'paid'. It has 'arm', 'reward'"),
+        ("arm,reward\na,1\nb,many\n", {}, "Row 2, column 'reward'"),
+        ("arm,reward\na,1\nb,\n", {}, "Row 2, column 'reward': missing"),
+        ("arm,reward\na,1\n,0\n", {}, "Row 2, column 'arm': missing"),
+        ("arm,reward\na,1\na,0\n", {}, "at least two arms"),
+        ("arm,reward,p\na,1,0.5\nb,0,0\n", {"propensity": "p"}, "Row 2, column 'propensity': 0"),
+        ("arm,reward,p\na,1,1.5\nb,0,0.1\n", {"propensity": "p"}, "Row 1, column 'propensity': 1.5"),
+        ("arm,reward,x\na,1,1\nb,0,?\n", {"context": ["x"]}, "Row 2, column 'x'"),
+        ("", {}, "not a table"),
+    ],
+)
+def test_logs_that_cannot_be_evaluated_are_refused(
+    text: str, options: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    """The message names the row and the column."""
+    path = tmp_path / "log.csv"
+    path.write_text(text)
+    with pytest.raises(LogError) as error:
+        read_log(path, **options)
+    assert words in str(error.value)
+
+
+def test_other_wrong_wishes(tmp_path: Path) -> None:
+    """A missing file, a belief of other arms, a policy without propensities."""
+    with pytest.raises(DoubleSamplingError, match="cannot be read"):
+        read_log(tmp_path / "nowhere.csv")
+    with pytest.raises(SettingError, match="arms"):
+        evaluate(ds.Greedy(), world(10, 1), belief=ds.BetaBernoulli(arms=2))
+    with pytest.raises(SettingError, match="propensities"):
+        evaluate(ds.BayesUCB(samples=10), world(10, 1))
+
+
+@pytest.mark.parametrize(("name", "arms", "floor"), [("breast-cancer", 2, 0.8), ("digits", 10, 0.3)])
+def test_classification_as_a_bandit(name: str, arms: int, floor: float) -> None:
+    """A linear belief learns the classes far better than chance from what it is paid."""
+    log = classification_log(name)
+    assert len(log.names) == arms
+    assert log.rewards.mean() == pytest.approx(1 / arms, abs=0.1)
+    found = evaluate(ds.DoubleSampling(), log)
+    assert found.dr.low > floor
+
+
+def test_parquet_and_csv_hold_the_same_log(tmp_path: Path) -> None:
+    """The same rows, the same numbers."""
+    table = pd.DataFrame({"arm": ["a", "b", "b"], "reward": [1.0, 0.0, 0.5], "p": [0.5, 0.25, 0.25]})
+    table.to_csv(tmp_path / "log.csv", index=False)
+    table.to_parquet(tmp_path / "log.parquet")
+    one, two = (read_log(tmp_path / f"log.{kind}", propensity="p") for kind in ("csv", "parquet"))
+    for name in ("arms", "rewards", "propensities"):
+        assert (getattr(one, name) == getattr(two, name)).all()
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It prints a row per policy, and clear words for wrong wishes."""
+    path = tmp_path / "log.csv"
+    path.write_text("who,paid,p\n" + "".join(f"{'ab'[i % 2]},{i % 3 > 0:d},0.5\n" for i in range(40)))
+    command = ["replay", str(path), "--arm", "who", "--reward", "paid", "--propensity", "p"]
+    assert main([*command, "--policy", "thompson", "--policy", "greedy"]) == 0
+    shown = capsys.readouterr().out
+    assert "thompson" in shown
+    assert "BetaBernoulli" in shown
+    assert main([*command, "--policy", "tompson"]) == 1
+    assert main(["replay"]) == 1
+    assert main(["replay", "--dataset", "iris"]) == 1
+    error = capsys.readouterr().err
+    assert "Did you mean 'thompson'" in error
+    assert "--dataset" in error
+    assert "breast-cancer" in error
