@@ -20,7 +20,7 @@ MUTANTS = [
     ("draws.py", "half = 0.5 * freedom", "half = 0.45 * freedom", "test_draws.py"),
     ("draws.py", "odds * (trials - low + 1.0)", "odds * (trials - low)", "test_draws.py"),
     ("draws.py", "left -= count", "left -= 0", "test_draws.py"),
-    ("draws.py", "mode == 0 and trials * p <", "mode <= 1 and trials * p <", "test_draws.py test_choice.py"),
+    ("draws.py", "trials * p < 1.0 - u", "trials * p < 1.3 - u", "test_draws.py test_choice.py"),
     ("play.py", "0 if twice >= number else 1", "0 if twice > number else 1", "test_engine.py"),
     ("rivals.py", "2.0 * math.log(time) / count", "math.log(time) / count", "test_engine.py"),
     ("rivals.py", "math.log(time) / count\n    if mean", "2.0 * math.log(time) / count\n    if mean", "test_engine.py"),
