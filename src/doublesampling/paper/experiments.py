@@ -1,6 +1,7 @@
 """The paper's evaluation as data: which bandits, policies, horizon, realizations and seed. One entry per dataset."""
 
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,7 +37,7 @@ SETTINGS: dict[str, Any] = {
     "M = 10 000": DoubleSampling.as_published(samples=10_000),
     "exact p": DoubleSampling.as_published(samples=None),
     "log base 2": DoubleSampling.as_published(log_base=2.0),
-    "log base e": DoubleSampling.as_published(log_base=float(np.e)),
+    "log base e": DoubleSampling.as_published(log_base=math.e),
     "log base 100": DoubleSampling.as_published(log_base=100.0),
     "N_max = 10": DoubleSampling.as_published(max_candidates=10),
     "N_max = 10 000": DoubleSampling.as_published(max_candidates=10_000),
