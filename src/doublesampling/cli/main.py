@@ -14,6 +14,13 @@ from doublesampling import __version__
 from doublesampling.errors import DoubleSamplingError
 
 
+class _Help(argparse.ArgumentDefaultsHelpFormatter):
+    """Defaults where there is one to tell."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        return action.help if action.default in (None, False, []) else super()._get_help_string(action)
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}\nTry '{self.prog} --help'.\n")
@@ -60,7 +67,7 @@ def parser() -> argparse.ArgumentParser:
         help="watch double sampling learn a Bernoulli bandit, live in the terminal (the paper's figure 1)",
         description="Play a Bernoulli bandit and watch the probability of each arm being the best, and how many "
         "candidates that doubt asks for. Nothing is drawn live when the output is not a terminal.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        formatter_class=_Help,
     )
     command.add_argument(
         "--theta", type=float, nargs="+", default=[0.4, 0.7, 0.8], metavar="P", help="success probability of each arm"
@@ -83,7 +90,7 @@ def _add_simulate(commands: Any) -> None:
         help="play policies against bandits and compare their regret",
         description="Play policies against bandits over many realizations. The same seed gives the same numbers on any "
         "number of threads, workers and chunks.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        formatter_class=_Help,
     )
     add = command.add_argument
     add("--bandit", action="append", required=True, metavar="B", default=argparse.SUPPRESS,
@@ -110,7 +117,7 @@ def _add_compare(commands: Any) -> None:
         help="rank policies on a suite of problems",
         description="Play many policies on a suite of problems and print a leaderboard: regret, spread, how often a "
         "policy gets stuck on a wrong arm, and time per decision.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        formatter_class=_Help,
     )
     add = command.add_argument
     add("--suite", default="bernoulli", metavar="S", help="bernoulli or linear")
@@ -130,7 +137,7 @@ def _add_replay(commands: Any) -> None:
         help="what policies would have earned on logged decisions",
         description="Evaluate policies on a CSV or Parquet log of decisions, or on a data set of scikit-learn turned "
         "into a bandit: unbiased rejection replay, inverse-propensity and doubly robust estimates.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        formatter_class=_Help,
     )
     add = command.add_argument
     add("log", nargs="?", metavar="FILE", help="a .csv or .parquet file, one row per decision")
@@ -150,7 +157,7 @@ def _add_reproduce(commands: Any) -> None:
         help="the paper's six figures, and a report of what holds and what does not",
         description="Run the paper's evaluation, draw its figures and judge its claims. A run that was stopped goes on "
         "with --resume.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        formatter_class=_Help,
     )
     add = command.add_argument
     add("--figure", type=int, nargs="+", action="extend", metavar="N", default=argparse.SUPPRESS,
