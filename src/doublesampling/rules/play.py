@@ -100,7 +100,7 @@ def sees_optimality(kind: int) -> bool:
     return kind in (DOUBLE_SAMPLING, TOP_TWO)
 
 
-@inlined
+@rule
 def top_two(whole: IntArray, real: FloatArray, address: Address, p: FloatArray, votes: IntArray) -> int:
     """Top-two Thompson sampling where p is known."""
     draw_candidates(address, 1, p, votes)
