@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import field
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -265,52 +265,42 @@ class TopTwo:
         return _alone(arm, p, propensities)
 
 
-def _by_index(evidence: Evidence, kind: int, ties: str) -> Choice:
-    values = doors.indices(kind, evidence.wins_and_losses(), float(evidence.time))
-    arm, propensities = _largest(values, ties, evidence.words)
-    return _alone(arm, evidence.probability_optimal(None), propensities)
+@settings
+class _ByIndex:
+    """The arm of the highest index, from wins and losses; which index is the subclass's."""
+
+    kind: ClassVar[int]
+    ties: str = "random"
+
+    def __post_init__(self) -> None:
+        checks.one_of("ties", self.ties, _TIES)
+
+    def choose(self, evidence: Evidence) -> Choice:
+        """The arm with the highest index."""
+        values = doors.indices(self.kind, evidence.wins_and_losses(), float(evidence.time))
+        arm, propensities = _largest(values, self.ties, evidence.words)
+        return _alone(arm, evidence.probability_optimal(None), propensities)
 
 
 @settings
-class UCB1:
+class UCB1(_ByIndex):
     """Play the arm with the highest mean plus sqrt(2 log t / n); rewards of 0 and 1 (Auer et al., 2002)."""
 
-    ties: str = "random"
-
-    def __post_init__(self) -> None:
-        checks.one_of("ties", self.ties, _TIES)
-
-    def choose(self, evidence: Evidence) -> Choice:
-        """The arm with the highest index."""
-        return _by_index(evidence, play.UCB1, self.ties)
+    kind: ClassVar[int] = play.UCB1
 
 
 @settings
-class KLUCB:
+class KLUCB(_ByIndex):
     """Play the arm whose mean could be the highest, by the Kullback-Leibler divergence (Garivier and Cappé, 2011)."""
 
-    ties: str = "random"
-
-    def __post_init__(self) -> None:
-        checks.one_of("ties", self.ties, _TIES)
-
-    def choose(self, evidence: Evidence) -> Choice:
-        """The arm with the highest index."""
-        return _by_index(evidence, play.KL_UCB, self.ties)
+    kind: ClassVar[int] = play.KL_UCB
 
 
 @settings
-class IMED:
+class IMED(_ByIndex):
     """Play the arm of the least n KL(mean, best mean) + log n: Indexed Minimum Empirical Divergence (Honda, 2015)."""
 
-    ties: str = "random"
-
-    def __post_init__(self) -> None:
-        checks.one_of("ties", self.ties, _TIES)
-
-    def choose(self, evidence: Evidence) -> Choice:
-        """The arm with the best index."""
-        return _by_index(evidence, play.IMED, self.ties)
+    kind: ClassVar[int] = play.IMED
 
 
 @settings

@@ -74,13 +74,15 @@ def make_log(
     """A log from columns; without propensities every arm is taken to have been played with the same probability."""
     names = tuple(sorted({str(arm) for arm in arms}))
     if len(names) < 2:
-        raise LogError(f"A log needs at least two arms, got {len(names)}.")
+        raise LogError(f"A log needs at least two arms, got {len(names)}. Is it the right column?")
     index = {name: i for i, name in enumerate(names)}
     count = len(arms)
     given = np.full(count, 1.0 / len(names)) if propensities is None else _column("propensity", propensities, count)
     for row, p in enumerate(given):
         if not 0.0 < p <= 1.0:
-            raise LogError(f"Row {row + 1}, column 'propensity': {p:g} is not a probability above 0.")
+            raise LogError(
+                f"Row {row + 1}, column 'propensity': {p:g} is not a probability above 0. Correct it, or drop the row."
+            )
     seen = None
     if contexts is not None:
         seen = np.column_stack([np.ones(count), checks.array("contexts", contexts, error=LogError).reshape(count, -1)])
@@ -97,9 +99,11 @@ def _column(name: str, values: ArrayLike, count: int) -> FloatArray:
         try:
             out[row] = float(value)
         except (TypeError, ValueError):
-            raise LogError(f"Row {row + 1}, column {name!r}: {checks.shown(value)} is not a number.") from None
+            raise LogError(
+                f"Row {row + 1}, column {name!r}: {checks.shown(value)} is not a number. Correct it, or drop the row."
+            ) from None
         if not math.isfinite(out[row]):
-            raise LogError(f"Row {row + 1}, column {name!r}: missing or not finite.")
+            raise LogError(f"Row {row + 1}, column {name!r}: missing or not finite. Fill it in, or drop the row.")
     return out
 
 
@@ -114,7 +118,7 @@ def read_log(
     try:
         table = pd.read_parquet(file) if file.suffix == ".parquet" else pd.read_csv(file)
     except ImportError:
-        raise MissingExtraError("Parquet files need pyarrow: pip install pyarrow") from None
+        raise MissingExtraError("Parquet files need pyarrow: pip install 'doublesampling[data]'") from None
     except OSError as problem:
         raise LogError(f"The log {str(file)!r} cannot be read: {problem.strerror or problem}.") from None
     except ValueError as problem:
@@ -123,7 +127,8 @@ def read_log(
         if name not in table.columns:
             raise LogError(f"The log has no column {name!r}. It has {', '.join(map(repr, table.columns))}.")
     if table[arm].isna().any():
-        raise LogError(f"Row {int(np.flatnonzero(table[arm].isna())[0]) + 1}, column {arm!r}: missing.")
+        row = int(np.flatnonzero(table[arm].isna())[0]) + 1
+        raise LogError(f"Row {row}, column {arm!r}: missing. Fill it in, or drop the row.")
     contexts = None
     if context:
         contexts = np.column_stack([_column(name, table[name].to_numpy(), len(table)) for name in context])

@@ -1,7 +1,8 @@
 """Policies side by side: suites of problems and policies as data, and a leaderboard from what was played."""
 
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,8 @@ from numpy.typing import NDArray
 
 from doublesampling.bandits import Bandit, BernoulliBandit, LinearGaussianBandit
 from doublesampling.engine.simulate import simulate
-from doublesampling.plots import COLOURS, plain
+from doublesampling.plots import COLOURS
+from doublesampling.plots import plain as plain_axes
 from doublesampling.policies import (
     IMED,
     KLUCB,
@@ -25,6 +27,8 @@ from doublesampling.policies import (
     ThompsonSampling,
     TopTwo,
 )
+from doublesampling.rules import rivals
+from doublesampling.rules.compiled import plain
 
 FloatArray = NDArray[np.float64]
 
@@ -88,12 +92,11 @@ SUITES = {
 }  # fmt: skip
 
 
-def lai_robbins(theta: Any, horizon: int) -> float:
+def lai_robbins(theta: Sequence[float], horizon: int) -> float:
     """The sum of gap / KL over the arms but the best, times log T: what no good policy stays below for ever."""
-    p = np.asarray(theta, dtype=float)
-    best, others = p.max(), p[p < p.max()]
-    kl = others * np.log(others / best) + (1 - others) * np.log((1 - others) / (1 - best))
-    return float(((best - others) / kl).sum() * np.log(horizon))
+    best = max(theta)
+    gaps = ((best - p) / plain(rivals.bernoulli_divergence)(p, best) for p in theta if p < best)
+    return sum(gaps) * math.log(horizon)
 
 
 def play(suite: Suite, *, horizon: int, realizations: int, seed: int, device: str = "auto") -> xr.Dataset:
@@ -162,5 +165,5 @@ def draw_leaderboard(rows: list[Row], measure: str) -> Figure:
     axes.set_yticks(range(len(rows)), [row.policy for row in rows])
     axes.invert_yaxis()
     axes.set(xlabel=f"regret relative to {measure} (± 2 standard errors)", xlim=(0.0, 1.12 * limit))
-    plain(axes)
+    plain_axes(axes)
     return figure

@@ -6,8 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from doublesampling import checks
-from doublesampling.cli.simulate import PICTURES, check_file
-from doublesampling.errors import OutputError
+from doublesampling.cli.simulate import PICTURES, check_file, write_files
 from doublesampling.suites import SUITES, draw_leaderboard, leaderboard, play
 
 
@@ -42,13 +41,5 @@ def run(options: Any) -> int:
         "realizations that play a wrong arm, over the last tenth.",
         style="dim",
     )
-    try:
-        if out is not None:
-            data.to_netcdf(out, engine="scipy")
-            console.print(f"The dataset is in {out}")
-        if plot is not None:
-            draw_leaderboard(rows, suite.measure).savefig(plot, dpi=150)
-            console.print(f"The picture is in {plot}")
-    except OSError as problem:
-        raise OutputError(f"A file cannot be written: {problem.strerror or problem}.") from None
+    write_files(console, data, out, lambda: draw_leaderboard(rows, suite.measure), plot)
     return 0

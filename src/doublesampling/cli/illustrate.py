@@ -3,6 +3,7 @@
 import math
 import time
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -72,6 +73,11 @@ def _check_save(save: str | None) -> Path | None:
             f"--save cannot write {save!r}: the folder {str(path.parent)!r} does not exist or is not one."
         )
     return path
+
+
+def run(options: Any) -> int:
+    """Play as the command line says."""
+    return illustrate(options.theta, options.steps, options.seed, options.save, options.pace)
 
 
 def illustrate(theta: list[float], steps: int, seed: int, save: str | None, pace: float) -> int:

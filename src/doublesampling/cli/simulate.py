@@ -1,6 +1,7 @@
 """``doublesampling simulate``: policies against bandits, as a table, a NetCDF file and a picture."""
 
 import difflib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,21 @@ def show(result: xr.Dataset, bandits: list[str], console: Console) -> None:
     console.print(f"± is one Monte Carlo standard error; {result.attrs['realizations']} realizations.", style="dim")
 
 
+def write_files(
+    console: Console, data: xr.Dataset, out: Path | None, draw: Callable[[], Any], plot: Path | None
+) -> None:
+    """The dataset and the picture, where they were asked for."""
+    try:
+        if out is not None:
+            data.to_netcdf(out, engine="scipy")
+            console.print(f"The dataset is in {out}")
+        if plot is not None:
+            draw().savefig(plot, dpi=150)
+            console.print(f"The picture is in {plot}")
+    except OSError as problem:
+        raise OutputError(f"A file cannot be written: {problem.strerror or problem}.") from None
+
+
 def run(options: Any) -> int:
     """Play, show, write."""
     out = check_file("--out", options.out, (".nc",), options.force)
@@ -136,13 +152,5 @@ def run(options: Any) -> int:
         console.print("Stopped early: what follows is what was finished.", style="yellow")
         status = 130
     show(result, options.bandit, console)
-    try:
-        if out is not None:
-            result.to_netcdf(out, engine="scipy")
-            console.print(f"The dataset is in {out}")
-        if plot is not None:
-            result.ds.plot_regret().savefig(plot, dpi=150)
-            console.print(f"The picture is in {plot}")
-    except OSError as problem:
-        raise OutputError(f"A file cannot be written: {problem.strerror or problem}.") from None
+    write_files(console, result, out, result.ds.plot_regret, plot)
     return status

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from doublesampling.engine.plan import PackedPolicy, PackedProblem
 from doublesampling.rules import carried, lane, optimality, play
+from doublesampling.rules.compiled import plain
 from doublesampling.rules.doors import kernel
 
 FloatArray = NDArray[np.float64]
@@ -20,8 +21,8 @@ def play_beta(
     truth: FloatArray, prior_alpha: FloatArray, prior_beta: FloatArray, start: FloatArray,
     whole: IntArray, real: FloatArray, alarms: FloatArray, columns: IntArray,
     means: FloatArray, squares: FloatArray, final: FloatArray, kept: FloatArray,
-    parameters: FloatArray, track: FloatArray, p: FloatArray, votes: IntArray, values: FloatArray, starts: FloatArray,
-    survey: Any, book: Any, notes: Any,
+    parameters: FloatArray, priors: Any, track: FloatArray, p: FloatArray, votes: IntArray, values: FloatArray,
+    starts: FloatArray, survey: Any, book: Any, notes: Any,
 ) -> None:  # fmt: skip
     """Play a block of realizations of a Bernoulli bandit with Beta beliefs.
 
@@ -39,7 +40,6 @@ def play_beta(
     for r in range(final.size):
         for a in range(truth.size):
             alpha[a], beta[a], starts[a], p[a] = prior_alpha[a], prior_beta[a], math.nan, math.nan
-            parameters[a, play.PRIOR_ALPHA], parameters[a, play.PRIOR_BETA] = alpha[a], beta[a]
         for i in range(start.size):
             track[i] = start[i]
         regret = observed = 0.0
@@ -47,7 +47,7 @@ def play_beta(
         for t in range(horizon):
             address = (seed, bandit, np.uint64(first + r), np.uint64(t + 1))
             arm, number, paid, serves = lane.beta_step(
-                address, t + 1.0, truth, whole, real, alarms, tracked, serves, parameters, alpha, beta, track,
+                address, t + 1.0, truth, whole, real, alarms, tracked, serves, parameters, priors, alpha, beta, track,
                 p, votes, values, starts, survey, book, notes, None,
             )  # fmt: skip
             regret += best - truth[arm]
@@ -62,10 +62,12 @@ def play_beta(
 
 def beta_work(problem: PackedProblem, policy: PackedPolicy) -> tuple[Any, ...]:
     """The work space of play_beta, in its order: its rules make no arrays."""
-    arms, start = problem.arms, problem.prior[-1]
-    own = (np.zeros((arms, 5)), np.empty(start.size), np.empty(arms), np.empty(arms, dtype=np.int64))
-    panels: tuple[Any, ...] = (None, None, None)  # another type: Numba compiles play_beta without carried densities
-    if start.size == 0 and policy.whole[play.KIND] in (play.DOUBLE_SAMPLING, play.TOP_TWO):
+    arms, start, kind = problem.arms, problem.prior[-1], policy.whole[play.KIND]
+    # what is not needed is None, which is another type: Numba compiles play_beta without it
+    priors = np.column_stack(problem.prior[:2]) if plain(play.counts_wins)(kind) else None
+    own = (np.zeros((arms, 3)), priors, np.empty(start.size), np.empty(arms), np.empty(arms, dtype=np.int64))
+    panels: tuple[Any, ...] = (None, None, None)
+    if start.size == 0 and plain(play.sees_optimality)(kind):
         panels = (
             np.empty((arms, optimality.SURVEY_COLUMNS)),
             np.empty((carried.MOST_PANELS, arms + 1, optimality.PANEL_ROWS, optimality.PANEL_NODES)),

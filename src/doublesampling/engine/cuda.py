@@ -78,7 +78,7 @@ def beta_kernel(arms: int, tracked_arms: bool) -> Any:
     """The kernel of Bernoulli bandits with Beta beliefs and so many arms."""
     survey_shape = (arms, optimality.SURVEY_COLUMNS)
     panel_shape = (arms + 1, optimality.PANEL_ROWS, optimality.PANEL_NODES)
-    marginals_shape, track_size = (arms, 5), recurrence.TRACK_SIZE
+    marginals_shape, priors_shape, track_size = (arms, 3), (arms, 2), recurrence.TRACK_SIZE
 
     @cuda.jit(**_OPTIONS)
     def kernel(  # type: ignore[no-untyped-def]
@@ -106,6 +106,7 @@ def beta_kernel(arms: int, tracked_arms: bool) -> Any:
         r = warp * _WARP + cuda.threadIdx.x % _WARP
         active = r < realizations
         parameters = cuda.local.array(marginals_shape, np.float64)
+        priors = cuda.local.array(priors_shape, np.float64)
         p = cuda.local.array(arms, np.float64)
         values = cuda.local.array(arms, np.float64)
         starts = cuda.local.array(arms, np.float64)
@@ -121,7 +122,7 @@ def beta_kernel(arms: int, tracked_arms: bool) -> Any:
         for a in range(arms):
             best = max(best, truth[a])
             parameters[a, 0], parameters[a, 1], parameters[a, 2] = alphas[problem, a], betas[problem, a], 0.0
-            parameters[a, play.PRIOR_ALPHA], parameters[a, play.PRIOR_BETA] = alphas[problem, a], betas[problem, a]
+            priors[a, 0], priors[a, 1] = alphas[problem, a], betas[problem, a]
             starts[a], p[a] = math.nan, math.nan
         if tracked_arms:
             for i in range(track_size):
@@ -130,7 +131,7 @@ def beta_kernel(arms: int, tracked_arms: bool) -> Any:
         for t in range(horizon):
             address = (np.uint64(seed), bandits[problem], np.uint64(first + r), np.uint64(t + 1))
             arm, number, paid, _ = lane.beta_step(
-                address, t + 1.0, truth, whole, real, alarms, tracked, False, parameters, alpha, beta, track,
+                address, t + 1.0, truth, whole, real, alarms, tracked, False, parameters, priors, alpha, beta, track,
                 p, votes, values, starts, survey, None, None, panel,
             )  # fmt: skip
             regret += best - truth[arm]

@@ -18,6 +18,7 @@ from doublesampling.engine.store import Store
 from doublesampling.errors import Interrupted, LongRunWarning, SettingError
 from doublesampling.results import to_dataset
 from doublesampling.rules import play
+from doublesampling.rules.compiled import plain
 
 _LOCAL_SECONDS, _REMOTE_SECONDS = 0.2, 3.0
 _MOST_KEPT = 2 * 2**30
@@ -189,7 +190,7 @@ def cut(plan: Plan, units: list[Unit], seconds: float) -> Iterator[list[Unit]]:
 def guess_seconds(plan: Plan, unit: Unit) -> float:
     """About how long a block takes on one core."""
     problem, kind = plan.problems[unit.problem], plan.policies[unit.policy].whole[play.KIND]
-    integrates = kind in (play.DOUBLE_SAMPLING, play.TOP_TWO) and (problem.family == "gaussian" or problem.arms > 3)
+    integrates = plain(play.sees_optimality)(kind) and (problem.family == "gaussian" or problem.arms > 3)
     per_step = 0.3e-6 * problem.arms + (1e-6 * problem.arms if integrates else 0.0)
     return BLOCK * plan.horizon * (per_step + 2e-9 * problem.arms * problem.dimension**2)
 

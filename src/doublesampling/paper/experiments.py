@@ -59,7 +59,6 @@ class Experiment:
     horizon: int
     realizations: dict[str, int]
     divergence: Callable[[Any], float]
-    figures: tuple[int, ...] = ()
     times: Any = "all"
     keep: tuple[str, ...] = field(default=())
 
@@ -94,28 +93,28 @@ EXPERIMENTS: dict[str, Experiment] = {
         Experiment(
             "illustration", "three arms, step by step",
             (BernoulliBandit([0.4, 0.7, 0.8]),), {OURS: DoubleSampling.as_published()}, 500,
-            {"quick": 200, "standard": 1000, "paper": 5000}, measures.bernoulli_divergence, (1,),
+            {"quick": 200, "standard": 1000, "paper": 5000}, measures.bernoulli_divergence,
             keep=("trajectories",),
         ),
         Experiment(
             "bernoulli", "two Bernoulli arms, θ = (0.4, 0.8)",
             (BernoulliBandit([0.4, 0.8]),), FOUR_POLICIES, 1000,
-            {"quick": 1000, "standard": 5000, "paper": 5000}, measures.bernoulli_divergence, (2, 3),
+            {"quick": 1000, "standard": 5000, "paper": 5000}, measures.bernoulli_divergence,
         ),
         Experiment(
             "bernoulli-sweep", "969 Bernoulli problems of two and three arms",
             bernoulli_problems(), FOUR_POLICIES, 1500,
-            {"quick": 10, "standard": 128, "paper": 5000}, measures.bernoulli_divergence, (4,), times=(1500,),
+            {"quick": 10, "standard": 128, "paper": 5000}, measures.bernoulli_divergence, times=(1500,),
         ),
         Experiment(
             "linear", "linear Gaussian, w = (0.4, 0.4) and (0.8, 0.8), noise 0.2 and 1",
             (_linear(0.2), _linear(1.0)), FOUR_POLICIES, 1000,
-            {"quick": 500, "standard": 5000, "paper": 5000}, measures.linear_divergence, (5,),
+            {"quick": 500, "standard": 5000, "paper": 5000}, measures.linear_divergence,
         ),
         Experiment(
             "linear-sweep", f"{LINEAR_PROBLEMS} linear Gaussian problems, a seeded sample of a grid of {LINEAR_GRID:,}",
             linear_problems(), FOUR_POLICIES, 1500,
-            {"quick": 10, "standard": 64, "paper": 5000}, measures.linear_divergence, (6,), times=(1500,),
+            {"quick": 10, "standard": 64, "paper": 5000}, measures.linear_divergence, times=(1500,),
         ),
         Experiment(
             "settings", "what the text leaves open, on six two-armed problems",

@@ -9,6 +9,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from doublesampling.bandits import BernoulliBandit, LinearGaussianBandit
+from doublesampling.rules import rivals
+from doublesampling.rules.compiled import plain
 
 FloatArray = NDArray[np.float64]
 
@@ -27,9 +29,8 @@ class Estimate(NamedTuple):
 
 def bernoulli_divergence(bandit: BernoulliBandit) -> float:
     """The least KL(f_a || f_a*) over the arms that are not the best."""
-    theta = np.asarray(bandit.probabilities)
-    best, others = theta.max(), theta[theta < theta.max()]
-    return float(np.min(others * np.log(others / best) + (1 - others) * np.log((1 - others) / (1 - best))))
+    best = max(bandit.probabilities)
+    return min(plain(rivals.bernoulli_divergence)(p, best) for p in bandit.probabilities if p < best)
 
 
 def linear_divergence(bandit: LinearGaussianBandit) -> float:

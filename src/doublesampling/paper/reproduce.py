@@ -134,10 +134,13 @@ def reproduce(
     prepare(out, settings, resume=resume, force=force)
     data: Datasets = {}
     for experiment in EXPERIMENTS.values():
-        if figures is None or set(experiment.figures) & set(wished):
+        shown = [figure for figure, (name, _) in FIGURES.items() if name == experiment.name]
+        if figures is None or set(shown) & set(wished):
             repeats = experiment.repeats(scale, realizations)
-            label = f"Figure {' and '.join(map(str, experiment.figures))}" if experiment.figures else "Beyond"
-            say(f"{label}: {experiment.title}; T = {experiment.horizon:,}, {repeats:,} realizations")
+            label = f"Figure {' and '.join(map(str, shown))}" if shown else "Beyond"
+            size = len(experiment.bandits) * experiment.horizon * repeats
+            say(f"{label}: {experiment.title}; T = {experiment.horizon:,}, {repeats:,} realizations,")
+            say(f"  {size:,} decisions of each policy")
             began = time.monotonic()
             data[experiment.name] = _play(experiment, out, repeats, seed, device, executor)
             say(f"  done in {time.monotonic() - began:.0f} s")

@@ -134,11 +134,8 @@ def choose_largest(values: FloatArray, first_of_ties: bool, words: WordArray) ->
 @door
 def indices(kind: int, seen: FloatArray, time: float) -> FloatArray:
     """The index of every arm, from its wins and losses, float array (arm, 2); the largest is played."""
-    parameters = np.zeros((seen.shape[0], 5))
     values = np.empty(seen.shape[0])
-    for a in range(values.size):
-        parameters[a, 0], parameters[a, 1] = seen[a, 0], seen[a, 1]
-    play.fill_indices(kind, parameters, time, values)
+    play.fill_indices(kind, seen, np.zeros(seen.shape), time, values)
     return values
 
 

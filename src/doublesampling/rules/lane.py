@@ -17,8 +17,8 @@ IntArray = NDArray[np.int64]
 @spliced
 def beta_step(
     address: Address, time: float, truth: FloatArray, whole: IntArray, real: FloatArray, alarms: FloatArray,
-    tracked: bool, serves: bool, parameters: FloatArray, alpha: FloatArray, beta: FloatArray, track: FloatArray,
-    p: FloatArray, votes: IntArray, values: FloatArray, starts: FloatArray,
+    tracked: bool, serves: bool, parameters: FloatArray, priors: Any, alpha: FloatArray, beta: FloatArray,
+    track: FloatArray, p: FloatArray, votes: IntArray, values: FloatArray, starts: FloatArray,
     survey: Any, book: Any, notes: Any, panel: Any,
 ) -> tuple[int, int, float, bool]:  # fmt: skip
     """A Bernoulli bandit under Beta beliefs: the arm, N, the reward, and whether the carried nodes still serve.
@@ -39,11 +39,11 @@ def beta_step(
     if kind == play.DOUBLE_SAMPLING:
         arm, number = play.double_sampling(whole, real, alarms, time, address, p, votes)
     elif kind == play.TOP_TWO:
-        arm = play.top_two(whole, real, address, p, votes)
+        arm = play.top_two(real, address, p, votes)
     elif tracked:
         arm = play.one_candidate(whole, address, p, votes)
     else:
-        arm = play.choose_by_value(whole, real, belief.BETA, parameters, truth, time, address, values, starts)
+        arm = play.choose_by_value(whole, real, belief.BETA, parameters, priors, truth, time, address, values, starts)
     paid = reward.bernoulli_reward(truth[arm], arm, address)
     if tracked:
         if truth.size == 2:
@@ -96,9 +96,9 @@ def gaussian_step(
     if kind == play.DOUBLE_SAMPLING:
         arm, number = play.double_sampling(whole, real, alarms, time, address, p, votes)
     elif kind == play.TOP_TWO:
-        arm = play.top_two(whole, real, address, p, votes)
+        arm = play.top_two(real, address, p, votes)
     else:
-        arm = play.choose_by_value(whole, real, belief.STUDENT, parameters, truth, time, address, values, starts)
+        arm = play.choose_by_value(whole, real, belief.STUDENT, parameters, None, truth, time, address, values, starts)
     if binary:
         paid = reward.bernoulli_reward(truth[arm], arm, address)
     else:

@@ -1,6 +1,7 @@
 """One decision of a simulated realization: every policy, on the same rules that decide a live one."""
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,9 +55,6 @@ LIN_UCB = 10
 KIND, SAMPLES, CAP, FIRST_OF_TIES, ALARM = range(5)
 RATE, HORIZON, EPSILON = range(3)  # EPSILON: of epsilon-greedy; top-two's share; LinUCB's width
 
-# parameters of Beta arms have two more columns, their priors: what was seen is the difference
-PRIOR_ALPHA, PRIOR_BETA = 3, 4
-
 
 @inlined
 def _double_sampling_of_two(whole: IntArray, numbers: FloatArray, address: Address, p: FloatArray) -> tuple[int, int]:
@@ -100,8 +98,14 @@ def sees_optimality(kind: int) -> bool:
     return kind in (DOUBLE_SAMPLING, TOP_TWO)
 
 
+@inlined
+def counts_wins(kind: int) -> bool:
+    """Whether a policy's index comes from wins and losses."""
+    return kind in (UCB1, KL_UCB, IMED)
+
+
 @rule
-def top_two(whole: IntArray, real: FloatArray, address: Address, p: FloatArray, votes: IntArray) -> int:
+def top_two(real: FloatArray, address: Address, p: FloatArray, votes: IntArray) -> int:
     """Top-two Thompson sampling where p is known."""
     draw_candidates(address, 1, p, votes)
     return second_of_two(address, mode(votes, True, address), real[EPSILON], p)
@@ -147,16 +151,16 @@ def _fill_quantiles(
 
 
 @rule
-def fill_indices(kind: int, parameters: FloatArray, time: float, values: FloatArray) -> None:
+def fill_indices(kind: int, parameters: FloatArray, priors: FloatArray, time: float, values: FloatArray) -> None:
     """The index of every Beta arm, from what was seen of it."""
     best = 0.0
     for a in range(values.size):
-        wins = parameters[a, 0] - parameters[a, PRIOR_ALPHA]
-        count = wins + parameters[a, 1] - parameters[a, PRIOR_BETA]
+        wins = parameters[a, 0] - priors[a, 0]
+        count = wins + parameters[a, 1] - priors[a, 1]
         best = max(best, wins / count if count > 0.0 else 0.0)
     for a in range(values.size):
-        wins = parameters[a, 0] - parameters[a, PRIOR_ALPHA]
-        count = wins + parameters[a, 1] - parameters[a, PRIOR_BETA]
+        wins = parameters[a, 0] - priors[a, 0]
+        count = wins + parameters[a, 1] - priors[a, 1]
         mean = wins / count if count > 0.0 else 0.0
         if kind == UCB1:
             values[a] = ucb1_index(mean, count, time)
@@ -172,18 +176,23 @@ def choose_by_value(
     real: FloatArray,
     family: int,
     parameters: FloatArray,
+    priors: Any,
     truth: FloatArray,
     time: float,
     address: Address,
     values: FloatArray,
     starts: FloatArray,
 ) -> int:
-    """The arm of every policy that plays the largest of some number per arm."""
+    """The arm of every policy that plays the largest of some number per arm.
+
+    priors : alpha and beta of Beta arms before any observation, for policies that count wins; None where none does, and
+    Numba compiles no index.
+    """
     kind = whole[KIND]
-    if kind == BAYES_UCB:
+    if priors is not None and counts_wins(kind):
+        fill_indices(kind, parameters, priors, time, values)
+    elif kind == BAYES_UCB:
         _fill_quantiles(family, parameters, time, whole[SAMPLES], address, values, starts)
-    elif kind in (UCB1, KL_UCB, IMED):
-        fill_indices(kind, parameters, time, values)
     else:
         for a in range(values.size):
             first, second, third = parameters[a, 0], parameters[a, 1], parameters[a, 2]
