@@ -113,3 +113,23 @@ def nig_batch(
         size = mean.size
         v = np.array([[float(new_v[i, j]) for j in range(size)] for i in range(size)])
         return np.array([float(w) for w in new_u]), v, alpha + len(rewards) / 2, float(mpmath.mpf(beta) + gain / 2)
+
+
+def regret_and_information(draws: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Of each arm, from posterior draws (sample, arm): what it loses, and how its mean varies with the best arm."""
+    best, mean = draws.argmax(axis=1), draws.mean(axis=0)
+    regret = draws.max(axis=1).mean() - mean
+    information = np.zeros(mean.size)
+    for arm in np.unique(best):
+        mine = best == arm
+        information += mine.mean() * (draws[mine].mean(axis=0) - mean) ** 2
+    return regret, information
+
+
+def least_information_ratio(regret: NDArray[np.float64], information: NDArray[np.float64]) -> float:
+    """The least squared regret per information over mixtures of two arms, on a fine grid."""
+    q = np.linspace(0.0, 1.0, 2001)[:, None, None]
+    mixed = q * regret[:, None] + (1 - q) * regret
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = mixed**2 / (q * information[:, None] + (1 - q) * information)
+    return float(np.nanmin(ratio))

@@ -27,6 +27,26 @@ def _per_arm_list(name: str, given: object) -> FloatArray:
     return found
 
 
+def _check_weights(bandit: Any) -> None:
+    """Weights (arm, dimension), and where contexts come from."""
+    fix = object.__setattr__
+    given = checks.array("weights", bandit.weights, error=SettingError)
+    if given.ndim != 2 or given.shape[0] < 2 or given.shape[1] < 1:
+        raise SettingError(f"weights must be an array (arm, dimension) of two arms or more, got {given.shape}.")
+    if np.abs(given).max() > 1e50:
+        raise SettingError("weights must lie within 1e50 of 0. Choose a larger unit.")
+    fix(bandit, "weights", frozen(given))
+    checks.one_of("path", bandit.path, _PATHS)
+    if isinstance(bandit.context, str):
+        checks.one_of("context", bandit.context, _CONTEXTS)
+    else:
+        shown = checks.array("context", bandit.context, error=SettingError)
+        if shown.ndim not in (1, 2) or shown.shape[-1] != bandit.dimension or shown.shape[0] < 1:
+            wanted = f"({bandit.dimension},) or (time, {bandit.dimension})"
+            raise SettingError(f"context must be one of {', '.join(_CONTEXTS)}, or have shape {wanted}.")
+        fix(bandit, "context", frozen(shown))
+
+
 @settings
 class BernoulliBandit:
     """Each arm pays 1 with its own probability, else 0.
@@ -96,23 +116,8 @@ class LinearGaussianBandit:
     path: str = "fresh"
 
     def __post_init__(self) -> None:
-        fix = object.__setattr__
-        given = checks.array("weights", self.weights, error=SettingError)
-        if given.ndim != 2 or given.shape[0] < 2 or given.shape[1] < 1:
-            raise SettingError(f"weights must be an array (arm, dimension) of two arms or more, got {given.shape}.")
-        if np.abs(given).max() > 1e50:
-            raise SettingError("weights must lie within 1e50 of 0. Choose a larger unit.")
-        fix(self, "weights", frozen(given))
-        fix(self, "noise", checks.per_arm("noise", self.noise, self.arms, least=0.0, most=1e50))
-        checks.one_of("path", self.path, _PATHS)
-        if isinstance(self.context, str):
-            checks.one_of("context", self.context, _CONTEXTS)
-        else:
-            shown = checks.array("context", self.context, error=SettingError)
-            if shown.ndim not in (1, 2) or shown.shape[-1] != self.dimension or shown.shape[0] < 1:
-                wanted = f"({self.dimension},) or (time, {self.dimension})"
-                raise SettingError(f"context must be one of {', '.join(_CONTEXTS)}, or have shape {wanted}.")
-            fix(self, "context", frozen(shown))
+        _check_weights(self)
+        object.__setattr__(self, "noise", checks.per_arm("noise", self.noise, self.arms, least=0.0, most=1e50))
 
     @property
     def arms(self) -> int:
@@ -125,4 +130,137 @@ class LinearGaussianBandit:
         return len(self.weights[0])
 
 
-Bandit = BernoulliBandit | GaussianBandit | LinearGaussianBandit
+@settings
+class LogisticBandit:
+    """Each arm pays 1 with log odds x^T w_a, else 0. ``weights``, ``context`` and ``path`` as in LinearGaussianBandit.
+
+    >>> LogisticBandit(weights=[[1.0, -1.0], [0.0, 0.5]]).arms
+    2
+    """
+
+    weights: Any
+    context: Any = "normal"
+    path: str = "fresh"
+
+    def __post_init__(self) -> None:
+        _check_weights(self)
+
+    @property
+    def arms(self) -> int:
+        """How many arms there are."""
+        return len(self.weights)
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers a context holds."""
+        return len(self.weights[0])
+
+
+@settings
+class _WithMeans:
+    """Each arm has a mean; what it pays is the subclass's."""
+
+    means: Sequence[float] = field(kw_only=False)
+
+    def _check_means(self, least: float, most: float) -> None:
+        given = _per_arm_list("means", self.means)
+        found = tuple(checks.within(f"means[{i}]", float(m), least, most) for i, m in enumerate(given))
+        object.__setattr__(self, "means", found)
+
+    @property
+    def arms(self) -> int:
+        """How many arms there are."""
+        return len(self.means)
+
+
+@settings
+class PoissonBandit(_WithMeans):
+    """Each arm pays a count with its own mean.
+
+    >>> PoissonBandit([0.5, 2.0]).arms
+    2
+    """
+
+    def __post_init__(self) -> None:
+        self._check_means(0.0, 1e6)
+
+
+@settings
+class ExponentialBandit(_WithMeans):
+    """Each arm pays a waiting time with its own mean.
+
+    >>> ExponentialBandit([1.0, 2.0]).arms
+    2
+    """
+
+    def __post_init__(self) -> None:
+        self._check_means(1e-30, 1e30)
+
+
+@settings
+class CategoricalBandit:
+    """Each arm pays one of a few ``values``, with its own probabilities, (arm, category).
+
+    >>> CategoricalBandit([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]], values=[0, 1, 2]).arms
+    2
+    """
+
+    probabilities: Any = field(kw_only=False)
+    values: Sequence[float]
+
+    def __post_init__(self) -> None:
+        values = checks.array("values", self.values, error=SettingError)
+        given = checks.array("probabilities", self.probabilities, error=SettingError)
+        if values.ndim != 1 or values.size < 2 or np.unique(values).size < values.size:
+            raise SettingError(f"values must list two or more different numbers, got {checks.shown(self.values)}.")
+        if given.ndim != 2 or given.shape[0] < 2 or given.shape[1] != values.size:
+            raise SettingError(f"probabilities must have shape (arm, {values.size}), two arms at least.")
+        if given.min() < 0.0 or np.abs(given.sum(axis=1) - 1.0).max() > 1e-9:
+            raise SettingError("probabilities must be 0 or more and add up to 1 for every arm.")
+        object.__setattr__(self, "values", frozen(values))
+        object.__setattr__(self, "probabilities", frozen(given))
+
+    @property
+    def arms(self) -> int:
+        """How many arms there are."""
+        return len(self.probabilities)
+
+
+@settings
+class ChangingBernoulliBandit:
+    """Each arm pays 1 with a probability that changes: ``probabilities`` is (stage, arm), each ``every`` steps long.
+
+    After the last stage the first begins again. Regret is counted against the best arm of each stage.
+
+    >>> ChangingBernoulliBandit([[0.2, 0.8], [0.8, 0.2]], every=500).arms
+    2
+    """
+
+    probabilities: Any = field(kw_only=False)
+    every: int = 1
+
+    def __post_init__(self) -> None:
+        given = checks.array("probabilities", self.probabilities, error=SettingError)
+        if given.ndim != 2 or given.shape[0] < 1 or given.shape[1] < 2:
+            raise SettingError(f"probabilities must be (stage, arm) of two arms or more, got shape {given.shape}.")
+        if given.min() < 0.0 or given.max() > 1.0:
+            raise SettingError("probabilities must be from 0 to 1.")
+        object.__setattr__(self, "probabilities", frozen(given))
+        object.__setattr__(self, "every", checks.integer("every", self.every, least=1, most=10**9))
+
+    @property
+    def arms(self) -> int:
+        """How many arms there are."""
+        return len(self.probabilities[0])
+
+
+Bandit = (
+    BernoulliBandit
+    | CategoricalBandit
+    | ChangingBernoulliBandit
+    | ExponentialBandit
+    | GaussianBandit
+    | LinearGaussianBandit
+    | LogisticBandit
+    | PoissonBandit
+)

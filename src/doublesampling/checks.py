@@ -114,6 +114,11 @@ def within(name: str, value: object, least: float, most: float, *, hint: str = "
     return plain
 
 
+def discount(value: object) -> float:
+    """What is left of a memory after one more observation: 1 forgets nothing."""
+    return within("discount", value, 0.5, 1.0, hint="1 forgets nothing; 0.99 remembers about a hundred observations.")
+
+
 def flag(name: str, value: object) -> bool:
     """True or False."""
     if not isinstance(value, (bool, np.bool_)):

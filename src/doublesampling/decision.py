@@ -2,19 +2,17 @@
 
 import hashlib
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from doublesampling import checks
-from doublesampling.beliefs import Belief, BetaBernoulli, Marginals
-from doublesampling.beliefs.marginals import address_words
+from doublesampling.beliefs import Belief, BetaBernoulli, DirichletCategorical, DirichletMeans, Marginals
+from doublesampling.beliefs.marginals import address_words, share_of_bests
 from doublesampling.errors import DrawsError, SettingError
 from doublesampling.policies import Policy
-from doublesampling.rules import doors, rivals
-from doublesampling.rules.belief import STUDENT
+from doublesampling.rules import rivals
 from doublesampling.rules.compiled import plain
 
 FloatArray = NDArray[np.float64]
@@ -87,48 +85,50 @@ class Decision:
 class _FromBelief:
     """Evidence of a belief whose marginals are known: exact where the policy asks for it."""
 
-    laws: Marginals
+    laws: Marginals | DirichletMeans
     words: NDArray[np.uint64]
     time: int
     belief: Belief
     state: Any
     given_draws: bool = False
 
-    @cached_property
-    def _exact(self) -> FloatArray:
-        return doors.exact_optimality(self.laws.family, self.laws.parameters)
-
     def probability_optimal(self, samples: int | None) -> FloatArray:
-        return self._exact if samples is None else doors.estimated_optimality(self._exact, samples, self.words)
+        laws = self.laws
+        return laws.probability_optimal if samples is None else laws.estimated_optimality(samples, self.words)
 
     def expected_rewards(self) -> FloatArray:
         return self.laws.mean
 
     def upper_quantiles(self, log_tail: float, samples: int | None) -> FloatArray:
-        if samples is None:
-            return doors.upper_quantiles(self.laws.family, self.laws.parameters, log_tail)
-        draws = doors.posterior_draws(self.laws.family, self.laws.parameters, samples, self.words)
-        return _sample_quantiles(draws, log_tail)
+        exact = self.laws.upper_quantiles(log_tail) if samples is None else None
+        if exact is not None:
+            return exact
+        return _sample_quantiles(self.draws(samples or DirichletCategorical.many), log_tail)
+
+    def draws(self, samples: int) -> FloatArray:
+        return self.laws.draws_at(samples, self.words)
 
     def wins_and_losses(self) -> FloatArray:
-        if not isinstance(self.belief, BetaBernoulli):
+        if not isinstance(self.belief, BetaBernoulli) or self.belief.discount < 1.0:
             raise SettingError(
-                "This policy counts wins and losses, which BetaBernoulli knows. Use it, or another policy."
+                "This policy counts wins and losses, which BetaBernoulli without a discount knows. "
+                "Use it, or another policy."
             )
         prior = self.belief.prior()
         return np.column_stack([self.state.alpha - prior.alpha, self.state.beta - prior.beta])
 
     def location_and_scale(self) -> FloatArray:
-        if self.laws.family != STUDENT:
-            raise SettingError("LinUCB needs a Gaussian or LinearGaussian belief. Use KLUCB for rewards of 0 and 1.")
-        return np.ascontiguousarray(self.laws.parameters[:, :2])
+        found = self.laws.location_and_scale
+        if found is None:
+            raise SettingError("LinUCB needs a Gaussian or linear belief. Use KLUCB for rewards of 0 and 1.")
+        return found
 
 
 @dataclass(frozen=True)
 class _FromDraws:
     """Evidence of posterior draws (sample, arm): their number is M, whatever the policy would have drawn."""
 
-    draws: FloatArray
+    given: FloatArray
     words: NDArray[np.uint64]
     known_time: int | None
     given_draws: bool = True
@@ -140,20 +140,22 @@ class _FromDraws:
         return self.known_time
 
     def probability_optimal(self, samples: int | None) -> FloatArray:
-        best = self.draws == self.draws.max(axis=1, keepdims=True)
-        return np.asarray((best / best.sum(axis=1, keepdims=True)).mean(axis=0))  # equal bests share a sample
+        return share_of_bests(self.given)
 
     def expected_rewards(self) -> FloatArray:
-        return np.asarray(self.draws.mean(axis=0))
+        return np.asarray(self.given.mean(axis=0))
 
     def upper_quantiles(self, log_tail: float, samples: int | None) -> FloatArray:
-        return _sample_quantiles(self.draws, log_tail)
+        return _sample_quantiles(self.given, log_tail)
+
+    def draws(self, samples: int) -> FloatArray:
+        return self.given
 
     def wins_and_losses(self) -> FloatArray:
         raise SettingError("This policy counts wins and losses, which posterior draws do not show. Use another.")
 
     def location_and_scale(self) -> FloatArray:
-        return np.column_stack([self.draws.mean(axis=0), self.draws.std(axis=0)])
+        return np.column_stack([self.given.mean(axis=0), self.given.std(axis=0)])
 
 
 def _sample_quantiles(draws: FloatArray, log_tail: float) -> FloatArray:
@@ -188,8 +190,7 @@ def probability_optimal(belief: Belief, state: Any, context: ArrayLike | None = 
     >>> ds.probability_optimal(belief, state).round(6).tolist()
     [0.333333, 0.666667]
     """
-    laws = _check_belief(belief).marginals(state, context)
-    return doors.exact_optimality(laws.family, laws.parameters)
+    return _check_belief(belief).marginals(state, context).probability_optimal.copy()
 
 
 def decide(

@@ -49,6 +49,9 @@ class Evidence(Protocol):
     def upper_quantiles(self, log_tail: float, samples: int | None) -> FloatArray:
         """A number per arm in the order of its quantile: exact, or of so many samples."""
 
+    def draws(self, samples: int) -> FloatArray:
+        """Posterior draws of the expected rewards, float array (sample, arm)."""
+
     def wins_and_losses(self) -> FloatArray:
         """What was seen of each arm, float array (arm, 2); an error where rewards are not 0 or 1."""
 
@@ -319,6 +322,29 @@ class LinUCB:
         location, scale = evidence.location_and_scale().T
         arm, propensities = _largest(location + self.width * scale, self.ties, evidence.words)
         return _alone(arm, evidence.probability_optimal(None), propensities)
+
+
+@settings
+class InformationDirected:
+    """Information-directed sampling: the least squared regret per information about which arm is the best.
+
+    Regret and information are estimated from so many posterior ``samples`` (Russo and Van Roy, 2014, with the variance
+    form of the information). It plays a mixture of two arms at most.
+    """
+
+    samples: int = 1000
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "samples", checks.integer("samples", self.samples, least=2, most=10**6))
+
+    def choose(self, evidence: Evidence) -> Choice:
+        """One of the two arms. The propensities are those of the mixture, given the samples."""
+        arm, first, second, chance = doors.directed_choice(evidence.draws(self.samples), evidence.words)
+        p = evidence.probability_optimal(None)
+        propensities = np.zeros(p.size)
+        propensities[second] += 1.0 - chance
+        propensities[first] += chance
+        return _alone(arm, p, propensities)
 
 
 @settings

@@ -9,17 +9,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from doublesampling import checks
 from doublesampling.beliefs.common import check_rewards, check_state
+from doublesampling.beliefs.contexts import HUGE, TINY, WithContext
 from doublesampling.beliefs.marginals import Marginals
 from doublesampling.beliefs.states import NormalInverseGammaState, state_from_json
-from doublesampling.checks import PerArm, frozen, settings
-from doublesampling.errors import ContextError, RewardError, SettingError
+from doublesampling.checks import PerArm, settings
+from doublesampling.errors import RewardError
 from doublesampling.rules import belief as rules
 from doublesampling.rules import doors
 
 FloatArray = NDArray[np.float64]
-
-# no product of a few such numbers leaves the range of floating-point numbers
-_TINY, _HUGE = 1e-50, 1e50
 
 
 class _NormalInverseGamma:
@@ -30,15 +28,17 @@ class _NormalInverseGamma:
     alpha: PerArm
     beta: PerArm
     noise: PerArm | None
+    discount: float
 
     def _check_common(self) -> None:
         fix = object.__setattr__
         fix(self, "arms", checks.arm_count(self.arms))
         # below 0.05 the law of the expected reward reaches beyond the range of floating-point numbers
         fix(self, "alpha", checks.per_arm("alpha", self.alpha, self.arms, least=0.05, most=1e12))
-        fix(self, "beta", checks.per_arm("beta", self.beta, self.arms, least=_TINY, most=_HUGE))
+        fix(self, "beta", checks.per_arm("beta", self.beta, self.arms, least=TINY, most=HUGE))
+        fix(self, "discount", checks.discount(self.discount))
         if self.noise is not None:
-            fix(self, "noise", checks.per_arm("noise", self.noise, self.arms, least=_TINY, most=_HUGE))
+            fix(self, "noise", checks.per_arm("noise", self.noise, self.arms, least=TINY, most=HUGE))
 
     @cached_property
     def _prior_mean(self) -> FloatArray:
@@ -52,6 +52,18 @@ class _NormalInverseGamma:
     def known_noise(self) -> FloatArray:
         """The noise of each arm, nan where it is learned; float array (arm)."""
         return np.ones(self.arms) * (np.nan if self.noise is None else self.noise)
+
+    @cached_property
+    def anchors(self) -> FloatArray:
+        """How the prior is taught again where a discount forgets, (arm, d + 1, d + 2): see rules.belief.nig_forget."""
+        arms, size = self._prior_mean.shape
+        anchors = np.zeros((arms, size + 1, size + 2))
+        # rows x_k with sum x_k x_k^T = (1 - discount) V_0^-1, each paid as the prior mean expects
+        contexts = math.sqrt(1.0 - self.discount) * np.linalg.inv(self._prior_root)
+        anchors[:, :size, :size] = contexts
+        anchors[:, :size, size] = np.einsum("akd,ad->ak", contexts, self._prior_mean)
+        anchors[:, size, 0], anchors[:, size, 1], anchors[:, size, 2] = self.discount, self.alpha, self.beta
+        return anchors
 
     @cached_property
     def _shapes(self) -> dict[str, tuple[int, ...]]:
@@ -73,7 +85,7 @@ class _NormalInverseGamma:
     def check_reward(self, reward: object) -> float:
         """A reward that this belief can absorb."""
         value = checks.real("reward", reward, error=RewardError)
-        if abs(value) > _HUGE:
+        if abs(value) > HUGE:
             raise RewardError(f"reward must lie within 1e50 of 0, got {value:g}. Choose a larger unit.")
         return value
 
@@ -83,10 +95,34 @@ class _NormalInverseGamma:
         """The state after one observation (sequential update)."""
         check_state(self, state, NormalInverseGammaState, self._shapes)
         arm, reward, x = checks.arm_index(arm, self.arms), self.check_reward(reward), self._context(context)
-        counts, mean, root = state.counts.copy(), state.mean.copy(), state.root.copy()
-        alpha, beta = state.alpha.copy(), state.beta.copy()
-        counts[arm] += 1
-        alpha[arm], beta[arm] = doors.nig_observe(mean[arm], root[arm], alpha[arm], beta[arm], x, reward)
+        return self._learn(state, np.array([arm]), np.array([reward]), x[None])
+
+    def follow(
+        self,
+        state: NormalInverseGammaState,
+        arms: ArrayLike,
+        rewards: ArrayLike,
+        contexts: ArrayLike | None = None,
+    ) -> NormalInverseGammaState:
+        """A history, one observation after another: the same state as repeated updates, to the last bit."""
+        return self._learn(state, *self._history(state, arms, rewards, contexts))
+
+    def _history(
+        self, state: NormalInverseGammaState, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None
+    ) -> tuple[NDArray[np.int64], FloatArray, FloatArray]:
+        check_state(self, state, NormalInverseGammaState, self._shapes)
+        played = checks.arm_indices(arms, self.arms)
+        paid = check_rewards(rewards, played)
+        for i in np.flatnonzero(np.abs(paid) > HUGE)[:1]:
+            self.check_reward(paid[i])
+        return played, paid, self._contexts(contexts, played.size)
+
+    def _learn(
+        self, state: NormalInverseGammaState, arms: NDArray[np.int64], rewards: FloatArray, contexts: FloatArray
+    ) -> NormalInverseGammaState:
+        mean, root, alpha, beta = (part.copy() for part in (state.mean, state.root, state.alpha, state.beta))
+        doors.nig_follow(mean, root, alpha, beta, arms, contexts, rewards, self.discount < 1.0, self.anchors)
+        counts = state.counts + np.bincount(arms, minlength=self.arms)
         return NormalInverseGammaState(counts, mean, root, alpha, beta)
 
     def update_batch(
@@ -97,12 +133,9 @@ class _NormalInverseGamma:
         contexts: ArrayLike | None = None,
     ) -> NormalInverseGammaState:
         """The state after a history (batch update): all of it, or an error and none of it."""
-        check_state(self, state, NormalInverseGammaState, self._shapes)
-        played = checks.arm_indices(arms, self.arms)
-        paid = check_rewards(rewards, played)
-        for i in np.flatnonzero(np.abs(paid) > _HUGE)[:1]:
-            self.check_reward(paid[i])
-        x = self._contexts(contexts, played.size)
+        played, paid, x = self._history(state, arms, rewards, contexts)
+        if self.discount < 1.0:  # how long ago each reward was matters
+            return self._learn(state, played, paid, x)
         counts, mean, root = state.counts.copy(), state.mean.copy(), state.root.copy()
         alpha, beta = state.alpha.copy(), state.beta.copy()
         for arm in np.unique(played):
@@ -126,11 +159,6 @@ class _NormalInverseGamma:
         return state_from_json(text, NormalInverseGammaState, self._shapes)
 
 
-def _upper_root(matrices: FloatArray) -> FloatArray:
-    """Upper triangular S with S S^T = V: the Cholesky factor of V with its axes counted backwards."""
-    return np.asarray(np.linalg.cholesky(matrices[:, ::-1, ::-1])[:, ::-1, ::-1], dtype=np.float64)
-
-
 def _least_squares(
     mean: FloatArray, root: FloatArray, contexts: FloatArray, rewards: FloatArray
 ) -> tuple[FloatArray, FloatArray, float]:
@@ -152,12 +180,13 @@ def _least_squares(
 
 
 @settings
-class LinearGaussian(_NormalInverseGamma):
+class LinearGaussian(WithContext, _NormalInverseGamma):
     """Rewards are x^T w_a plus Gaussian noise; (w_a, sigma_a^2) has a Normal-Inverse-Gamma law.
 
     ``mean`` is u_0: one number, one per dimension, or (arm, dimension). ``covariance`` is V_0, in units of the noise
     variance: one number (times the identity), a matrix, or one matrix per arm. ``noise`` is the standard deviation of
-    the reward where it is known (alpha and beta then do not matter); None learns it.
+    the reward where it is known (alpha and beta then do not matter); None learns it. A ``discount`` below 1 forgets:
+    before each observation every arm's posterior fades towards its prior by this factor, for worlds that drift.
 
     >>> belief = LinearGaussian(arms=2, dimension=2)
     >>> state = belief.update(belief.prior(), arm=0, reward=0.5, context=[1.0, 0.0])
@@ -172,65 +201,18 @@ class LinearGaussian(_NormalInverseGamma):
     alpha: PerArm = 1.0
     beta: PerArm = 1.0
     noise: PerArm | None = None
+    discount: float = 1.0
 
     def __post_init__(self) -> None:
-        fix = object.__setattr__
         self._check_common()
-        fix(self, "dimension", checks.integer("dimension", self.dimension, least=1, most=10_000))
-        for name in ("mean", "covariance"):
-            given = checks.array(name, getattr(self, name), error=SettingError)
-            if given.size and np.abs(given).max() > _HUGE:
-                raise SettingError(f"{name} must lie within 1e50 of 0. Choose a larger unit.")
-            fix(self, name, frozen(given))
-        _ = self._prior_mean, self._prior_root
-
-    @cached_property
-    def _prior_mean(self) -> FloatArray:
-        return _spread("mean", self.mean, (self.arms, self.dimension))
-
-    @cached_property
-    def _prior_root(self) -> FloatArray:
-        shape = (self.arms, self.dimension, self.dimension)
-        given = np.asarray(self.covariance)
-        matrices = _spread("covariance", given * np.eye(self.dimension) if given.ndim == 0 else given, shape)
-        scale = np.sqrt(np.abs(np.einsum("aii->ai", matrices)))
-        flipped = matrices.swapaxes(1, 2)
-        if (np.abs(matrices - flipped) > 1e-8 * scale[:, :, None] * scale[:, None, :]).any():
-            raise SettingError("covariance must be symmetric.")
-        try:
-            if scale.min() < math.sqrt(_TINY):
-                raise np.linalg.LinAlgError
-            return _upper_root(0.5 * (matrices + flipped))
-        except np.linalg.LinAlgError:
-            raise SettingError(
-                f"covariance must be positive definite, got {checks.shown(self.covariance)}. "
-                "Every eigenvalue must be above zero."
-            ) from None
-
-    def _context(self, context: ArrayLike | None) -> FloatArray:
-        if context is None:
-            raise ContextError(f"A context of {self.dimension} numbers is needed. Pass context=[...].")
-        given = checks.array("context", context, error=ContextError)
-        if given.shape != (self.dimension,):
-            raise ContextError(f"context must hold {self.dimension} numbers, got shape {given.shape}.")
-        return _bounded(given)
-
-    def _contexts(self, contexts: ArrayLike | None, count: int) -> FloatArray:
-        if contexts is None:
-            raise ContextError(f"contexts are needed, {self.dimension} numbers per observation.")
-        given = checks.array("contexts", contexts, error=ContextError)
-        if count == 0 and given.size == 0:
-            return np.empty((0, self.dimension))
-        if given.shape != (count, self.dimension):
-            raise ContextError(f"contexts must have shape ({count}, {self.dimension}), got {given.shape}.")
-        return _bounded(given)
+        self._check_context_settings()
 
 
 @settings
 class Gaussian(_NormalInverseGamma):
     """Rewards are Gaussian with unknown mean, and unknown or known noise: LinearGaussian without a context.
 
-    ``variance`` is that of the mean's prior, in units of the noise variance.
+    ``variance`` is that of the mean's prior, in units of the noise variance; ``discount`` as in LinearGaussian.
 
     >>> belief = Gaussian(arms=2, mean=0.0)
     >>> belief.marginals(belief.update(belief.prior(), arm=1, reward=3.0)).mean.tolist()
@@ -243,11 +225,12 @@ class Gaussian(_NormalInverseGamma):
     alpha: PerArm = 1.0
     beta: PerArm = 1.0
     noise: PerArm | None = None
+    discount: float = 1.0
 
     def __post_init__(self) -> None:
         self._check_common()
-        object.__setattr__(self, "mean", checks.per_arm("mean", self.mean, self.arms, least=-_HUGE, most=_HUGE))
-        found = checks.per_arm("variance", self.variance, self.arms, least=_TINY, most=_HUGE)
+        object.__setattr__(self, "mean", checks.per_arm("mean", self.mean, self.arms, least=-HUGE, most=HUGE))
+        found = checks.per_arm("variance", self.variance, self.arms, least=TINY, most=HUGE)
         object.__setattr__(self, "variance", found)
 
     @cached_property
@@ -265,17 +248,3 @@ class Gaussian(_NormalInverseGamma):
     def _contexts(self, contexts: ArrayLike | None, count: int) -> FloatArray:
         checks.no_context(contexts)
         return np.ones((count, 1))
-
-
-def _spread(name: str, values: Any, shape: tuple[int, ...]) -> FloatArray:
-    """A setting given for all arms, or per arm, laid out per arm."""
-    given = np.asarray(values, dtype=np.float64)
-    if given.ndim and given.shape not in (shape, shape[1:]):
-        raise SettingError(f"{name} must have shape {shape[1:]} or {shape}, got {given.shape}.")
-    return np.array(np.broadcast_to(given, shape))
-
-
-def _bounded(contexts: FloatArray) -> FloatArray:
-    if contexts.size and np.abs(contexts).max() > _HUGE:
-        raise ContextError("contexts must lie within 1e50 of 0. Choose a larger unit.")
-    return np.ascontiguousarray(contexts)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from doublesampling import checks
 from doublesampling.errors import SettingError
 from doublesampling.rules import doors
-from doublesampling.rules.belief import BETA
+from doublesampling.rules.belief import BETA, GAMMA, INVERSE_GAMMA, LOGISTIC, STUDENT
 
 FloatArray = NDArray[np.float64]
 
@@ -27,6 +27,10 @@ class Marginals:
     family: int
     parameters: FloatArray
 
+    def only(self, arms: ArrayLike) -> "Marginals":
+        """The laws of some arms."""
+        return Marginals(self.family, np.ascontiguousarray(self.parameters[np.asarray(arms)]))
+
     @cached_property
     def _laws(self) -> Any:
         from scipy import stats  # slow to import, and a decision does not need it
@@ -34,24 +38,57 @@ class Marginals:
         first, second, third = self.parameters.T
         if self.family == BETA:
             return stats.beta(first, second)
+        if self.family == GAMMA:
+            return stats.gamma(first, scale=1.0 / second)
+        if self.family == INVERSE_GAMMA:
+            return stats.invgamma(first, scale=second)
+        if self.family == LOGISTIC:
+            return _LogitNormal(stats.norm(first, second))
         return stats.t(third, first, second) if np.isfinite(third).all() else stats.norm(first, second)
 
     @property
     def mean(self) -> FloatArray:
         """The expected reward of each arm, float array (arm)."""
-        first, second, _ = self.parameters.T
-        return np.asarray(first / (first + second) if self.family == BETA else first.copy())
+        return doors.marginal_means(self.family, self.parameters)
 
     @property
     def sd(self) -> FloatArray:
-        """Its standard deviation, float array (arm); infinite for a Student t law of two degrees of freedom or less."""
+        """Its standard deviation, float array (arm); infinite where the law is too wide to have one."""
         first, second, third = self.parameters.T
-        if self.family == BETA:
-            total = first + second
-            return np.asarray(np.sqrt(first / total * (second / total) / (total + 1.0)))
         with np.errstate(invalid="ignore", divide="ignore"):
+            if self.family == BETA:
+                total = first + second
+                return np.asarray(np.sqrt(first / total * (second / total) / (total + 1.0)))
+            if self.family == GAMMA:
+                return np.asarray(np.sqrt(first) / second)
+            if self.family == INVERSE_GAMMA:
+                return np.asarray(np.where(first > 2.0, self.mean / np.sqrt(np.abs(first - 2.0)), np.inf))
+            if self.family == LOGISTIC:
+                return np.asarray(self._laws.sd(self.mean))
             widening = np.where(np.isinf(third), 1.0, third / (third - 2.0))
-        return np.asarray(np.where(third > 2.0, second * np.sqrt(np.abs(widening)), np.inf))
+            return np.asarray(np.where(third > 2.0, second * np.sqrt(np.abs(widening)), np.inf))
+
+    @property
+    def location_and_scale(self) -> FloatArray | None:
+        """Of Student and normal laws, float array (arm, 2), in log odds for logistic ones; None for others."""
+        return np.ascontiguousarray(self.parameters[:, :2]) if self.family in (STUDENT, LOGISTIC) else None
+
+    @cached_property
+    def probability_optimal(self) -> FloatArray:
+        """The probability of each arm being the best, float array (arm), by quadrature."""
+        return doors.exact_optimality(self.family, self.parameters)
+
+    def estimated_optimality(self, samples: int, words: NDArray[np.uint64]) -> FloatArray:
+        """The same as so many posterior samples estimate it, at a random address."""
+        return doors.estimated_optimality(self.probability_optimal, samples, words)
+
+    def upper_quantiles(self, log_tail: float) -> FloatArray | None:
+        """A number per arm in the order of its upper quantile; None where only samples can tell."""
+        return doors.upper_quantiles(self.family, self.parameters, log_tail)
+
+    def draws_at(self, samples: int, words: NDArray[np.uint64]) -> FloatArray:
+        """Posterior draws of the expected rewards, float array (sample, arm), at a random address."""
+        return doors.posterior_draws(self.family, self.parameters, samples, words)
 
     def pdf(self, reward: ArrayLike) -> FloatArray:
         """The density of the expected reward, float array (..., arm)."""
@@ -63,13 +100,127 @@ class Marginals:
 
     def quantile(self, level: ArrayLike) -> FloatArray:
         """The expected reward that is not exceeded with this probability, float array (..., arm)."""
-        given = checks.array("level", level, error=SettingError)
-        if ((given < 0.0) | (given > 1.0)).any():
-            raise SettingError(f"level must be from 0 to 1, got {checks.shown(level)}.")
-        return np.asarray(self._laws.ppf(given[..., None]))
+        return np.asarray(self._laws.ppf(_levels(level)[..., None]))
 
     def draws(self, samples: int, *, seed: int = 0, time: int = 1) -> FloatArray:
         """Posterior draws of the expected rewards, float array (sample, arm)."""
         samples = checks.integer("samples", samples, least=1, most=10**8)
-        words = address_words(checks.seed(seed), checks.time(time))
-        return doors.posterior_draws(self.family, self.parameters, samples, words)
+        return self.draws_at(samples, address_words(checks.seed(seed), checks.time(time)))
+
+
+class _LogitNormal:
+    """The law of 1 / (1 + e^-Z) for normal Z, with the methods that SciPy's laws have."""
+
+    def __init__(self, normal: Any) -> None:
+        self._normal = normal
+
+    def pdf(self, x: FloatArray) -> FloatArray:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = self._normal.pdf(_logit(x)) / (x * (1.0 - x))
+        return np.where((x > 0.0) & (x < 1.0), found, 0.0)
+
+    def cdf(self, x: FloatArray) -> FloatArray:
+        return np.asarray(self._normal.cdf(_logit(np.clip(x, 0.0, 1.0))))
+
+    def ppf(self, level: FloatArray) -> FloatArray:
+        return np.asarray(1.0 / (1.0 + np.exp(-self._normal.ppf(level))))
+
+    def sd(self, mean: FloatArray) -> FloatArray:
+        z = np.linspace(-8.0, 8.0, 801)[:, None]
+        weights = np.exp(-0.5 * z * z)
+        x = 1.0 / (1.0 + np.exp(-(self._normal.mean() + z * self._normal.std())))
+        return np.asarray(np.sqrt((weights * (x - mean) ** 2).sum(axis=0) / weights.sum()))
+
+
+def _logit(x: FloatArray) -> FloatArray:
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(x) - np.log1p(-x))
+
+
+@dataclass(frozen=True, eq=False)
+class DirichletMeans:
+    """The laws of mean values under Dirichlet beliefs, known by draws: the methods of Marginals.
+
+    concentration : float array (arm, category). values : float array (category). What would be exact elsewhere comes
+    from ``many`` draws.
+    """
+
+    concentration: FloatArray
+    values: FloatArray
+    many: int
+
+    location_and_scale = None
+
+    def only(self, arms: ArrayLike) -> "DirichletMeans":
+        """The laws of some arms."""
+        return DirichletMeans(np.ascontiguousarray(self.concentration[np.asarray(arms)]), self.values, self.many)
+
+    @property
+    def mean(self) -> FloatArray:
+        """The expected reward of each arm, float array (arm)."""
+        return np.asarray(self.concentration @ self.values / self.concentration.sum(axis=1))
+
+    @property
+    def sd(self) -> FloatArray:
+        """Its standard deviation, float array (arm)."""
+        total = self.concentration.sum(axis=1)
+        squares = self.concentration @ self.values**2 / total
+        return np.asarray(np.sqrt(np.maximum(squares - self.mean**2, 0.0) / (total + 1.0)))
+
+    @cached_property
+    def _sorted(self) -> FloatArray:
+        return np.sort(self.draws(self.many), axis=0)
+
+    @cached_property
+    def probability_optimal(self) -> FloatArray:
+        """The probability of each arm being the best, float array (arm)."""
+        return share_of_bests(self.draws(self.many))
+
+    def estimated_optimality(self, samples: int, words: NDArray[np.uint64]) -> FloatArray:
+        """The same as so many posterior samples estimate it, at a random address."""
+        return share_of_bests(self.draws_at(samples, words))
+
+    def upper_quantiles(self, log_tail: float) -> FloatArray | None:
+        """None: only samples can tell."""
+        return None
+
+    def pdf(self, reward: ArrayLike) -> FloatArray:
+        """The density of the expected reward, float array (..., arm), smoothed from draws."""
+        from scipy import stats
+
+        x = checks.array("reward", reward, error=SettingError)
+        return np.stack([stats.gaussian_kde(column)(x.ravel()).reshape(x.shape) for column in self._sorted.T], axis=-1)
+
+    def cdf(self, reward: ArrayLike) -> FloatArray:
+        """The probability that the expected reward is at most this, float array (..., arm)."""
+        x = checks.array("reward", reward, error=SettingError)
+        levels = (np.arange(self.many) + 0.5) / self.many
+        return np.stack([np.interp(x, column, levels, 0.0, 1.0) for column in self._sorted.T], axis=-1)
+
+    def quantile(self, level: ArrayLike) -> FloatArray:
+        """The expected reward that is not exceeded with this probability, float array (..., arm)."""
+        given = _levels(level)
+        levels = (np.arange(self.many) + 0.5) / self.many
+        return np.stack([np.interp(given, levels, column) for column in self._sorted.T], axis=-1)
+
+    def draws_at(self, samples: int, words: NDArray[np.uint64]) -> FloatArray:
+        """Posterior draws of the expected rewards, float array (sample, arm), at a random address."""
+        return doors.dirichlet_draws(self.concentration, self.values, samples, words)
+
+    def draws(self, samples: int, *, seed: int = 0, time: int = 1) -> FloatArray:
+        """Posterior draws of the expected rewards, float array (sample, arm)."""
+        samples = checks.integer("samples", samples, least=1, most=10**8)
+        return self.draws_at(samples, address_words(checks.seed(seed), checks.time(time)))
+
+
+def share_of_bests(draws: FloatArray) -> FloatArray:
+    """The paper's p_hat of posterior draws (sample, arm); equal bests share a sample."""
+    best = draws == draws.max(axis=1, keepdims=True)
+    return np.asarray((best / best.sum(axis=1, keepdims=True)).mean(axis=0))
+
+
+def _levels(level: ArrayLike) -> FloatArray:
+    given = checks.array("level", level, error=SettingError)
+    if ((given < 0.0) | (given > 1.0)).any():
+        raise SettingError(f"level must be from 0 to 1, got {checks.shown(level)}.")
+    return given

@@ -20,6 +20,9 @@ _BOUNDS = {
     "root": (-1e30, 1e30),
     "alpha": (1e-6, 1e15),
     "beta": (1e-60, 1e250),
+    "shape": (1e-6, 1e20),
+    "rate": (1e-6, 1e70),
+    "concentration": (1e-6, 1e15),
 }
 
 
@@ -69,12 +72,56 @@ class State:
         return json.dumps({"state": type(self).__name__} | arrays, allow_nan=False)
 
 
+class PairState(State):
+    """Two numbers per arm."""
+
+    @classmethod
+    def names(cls) -> tuple[str, str]:
+        """What the two numbers are called."""
+        _, first, second = (field.name for field in fields(cls))
+        return first, second
+
+    @property
+    def pair(self) -> tuple[FloatArray, FloatArray]:
+        """Both, float arrays (arm)."""
+        first, second = self.names()
+        return getattr(self, first), getattr(self, second)
+
+
 @dataclass(frozen=True, eq=False)
-class BetaState(State):
+class BetaState(PairState):
     """Beta(alpha, beta) per arm, float arrays (arm)."""
 
     alpha: FloatArray
     beta: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class GammaState(PairState):
+    """Gamma(shape, rate) per arm, float arrays (arm)."""
+
+    shape: FloatArray
+    rate: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class DirichletState(State):
+    """Dirichlet(concentration) per arm, float array (arm, category)."""
+
+    concentration: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class NormalState(State):
+    """N(mean, root root^T) per arm: mean (arm, d), root (arm, d, d)."""
+
+    mean: FloatArray
+    root: FloatArray
+
+    @property
+    def covariance(self) -> FloatArray:
+        """The covariance of the weights per arm, float array (arm, d, d)."""
+        return np.asarray(self.root @ self.root.swapaxes(1, 2))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,21 +1,16 @@
 """Blocks of realizations: how one is played, and how their moments are merged, always in the same order."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.engine import cpu
+from doublesampling.engine.families import FAMILIES
 from doublesampling.engine.plan import BLOCK, Plan
 
 FloatArray = NDArray[np.float64]
 
-_KERNELS: dict[str, tuple[Callable[..., None], Callable[..., tuple[Any, ...]]]] = {
-    "beta": (cpu.play_beta, cpu.beta_work),
-    "gaussian": (cpu.play_gaussian, cpu.gaussian_work),
-}
 _SQUARED = 2  # regret and observed regret, the first two rows, have a variance of their own
 
 
@@ -53,11 +48,12 @@ def play_block(plan: Plan, unit: Unit) -> Block:
     arms, times = problem.arms, plan.times.size
     means, squares, final = np.zeros((4 + arms, times)), np.zeros((_SQUARED, times)), np.empty(count)
     kept = np.empty((count, plan.horizon, 3 + arms) if plan.trajectories else (0, 0, 3 + arms))
-    kernel, work = _KERNELS[problem.family]
-    kernel(
+    family = FAMILIES[problem.family]
+    table = policy.alarms if family.samples_itself else policy.table_of(arms)
+    family.kernel(
         np.uint64(plan.seed), np.uint64(unit.problem), unit.block * BLOCK, plan.horizon,
-        *problem.world, *problem.prior, policy.whole, policy.real, policy.table_of(arms), plan.columns,
-        means, squares, final, kept, *work(problem, policy),
+        *problem.world, *problem.prior, policy.whole, policy.real, table, plan.columns,
+        means, squares, final, kept, *family.work(problem, policy),
     )  # fmt: skip
     return Block(means, squares, final, kept)
 

@@ -14,7 +14,8 @@ from numba import cuda
 from numpy.typing import NDArray
 
 from doublesampling.engine.blocks import Block, Moments
-from doublesampling.engine.plan import PackedProblem, Plan
+from doublesampling.engine.families.common import PackedProblem
+from doublesampling.engine.plan import Plan
 from doublesampling.rules import lane, optimality, play, recurrence
 from doublesampling.rules.compiled import SIMULATED
 
@@ -132,7 +133,7 @@ def beta_kernel(arms: int, tracked_arms: bool) -> Any:
             address = (np.uint64(seed), bandits[problem], np.uint64(first + r), np.uint64(t + 1))
             arm, number, paid, _ = lane.beta_step(
                 address, t + 1.0, truth, whole, real, alarms, tracked, False, parameters, priors, alpha, beta, track,
-                p, votes, values, starts, survey, None, None, panel,
+                p, votes, values, starts, survey, None, None, panel, None,
             )  # fmt: skip
             regret += best - truth[arm]
             observed += best - paid
@@ -153,7 +154,7 @@ def gaussian_kernel(arms: int, size: int, shown_size: int) -> Any:
 
     @cuda.jit(**_OPTIONS)
     def kernel(  # type: ignore[no-untyped-def]
-        seed, bandits, first, realizations, horizon, weights, noise, context_kind, path, shared, binary,
+        seed, bandits, first, realizations, horizon, weights, noise, context_kind, path, shared, pays,
         prior_mean, prior_root, prior_alpha, prior_beta, known_noise, sees_context,
         whole, real, alarms, columns, sums, final,
     ):  # fmt: skip
@@ -195,9 +196,9 @@ def gaussian_kernel(arms: int, size: int, shown_size: int) -> Any:
                 np.uint64(seed), bandits[problem], np.uint64(0) if shared else np.uint64(first + r), np.uint64(t + 1),
             )  # fmt: skip
             arm, number, paid, best = lane.gaussian_step(
-                address, where, t + 1.0, weights[problem], noise[problem], context_kind, path[problem], binary,
+                address, where, weights[problem], noise[problem], context_kind, path[problem], pays,
                 known_noise[problem], sees_context, whole, real, alarms, mean, root, alpha, beta, shown, seen, work,
-                truth, parameters, p, votes, values, starts, survey, panel,
+                truth, parameters, p, votes, values, starts, survey, panel, None, None, None,
             )  # fmt: skip
             regret += best - truth[arm]
             observed += best - paid
@@ -214,9 +215,9 @@ def _groups(plan: Plan) -> Iterator[list[int]]:
     found: dict[Any, list[int]] = {}
     for i, problem in enumerate(plan.problems):
         key: list[Any] = [problem.family, problem.arms, problem.dimension]
-        if problem.family == "gaussian":
-            weights, _, kind, path, shared, binary = problem.world
-            key += [weights.shape, kind, path.shape, shared, binary, problem.prior[5]]
+        if problem.family == "linear":
+            weights, _, kind, path, shared, pays = problem.world
+            key += [weights.shape, kind, path.shape, shared, pays, problem.prior[5]]
         found.setdefault(tuple(key), []).append(i)
     yield from found.values()
 
@@ -228,10 +229,10 @@ def _stacked(problems: list[PackedProblem]) -> tuple[Any, list[Any]]:
         parts = list(zip(*((*q.world, *q.prior) for q in problems), strict=True))
         return beta_kernel(one.arms, one.prior[2].size > 0), [np.array(part) for part in parts]
     worlds, priors = zip(*(q.world for q in problems), strict=True), zip(*(q.prior for q in problems), strict=True)
-    weights, noise, kinds, paths, shared, binary = worlds
-    mean, root, alpha, beta, known, sees = priors
+    weights, noise, kinds, paths, shared, pays = worlds
+    mean, root, alpha, beta, known, sees, _ = priors
     kernel = gaussian_kernel(one.arms, one.dimension, one.world[0].shape[1])
-    arrays = [np.array(weights), np.array(noise), kinds[0], np.array(paths), shared[0], binary[0]]
+    arrays = [np.array(weights), np.array(noise), kinds[0], np.array(paths), shared[0], pays[0]]
     return kernel, arrays + [np.array(part) for part in (mean, root, alpha, beta, known)] + [sees[0]]
 
 

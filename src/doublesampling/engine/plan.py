@@ -1,17 +1,16 @@
 """A simulation, checked once and packed into plain arrays that any worker can play."""
 
 import itertools
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from doublesampling import checks
-from doublesampling.bandits import Bandit, BernoulliBandit, GaussianBandit, LinearGaussianBandit
-from doublesampling.beliefs import BetaBernoulli, Gaussian, LinearGaussian
+from doublesampling.engine.families import FAMILIES
+from doublesampling.engine.families.common import PackedPolicy, PackedProblem
 from doublesampling.errors import SettingError
 from doublesampling.policies import (
     IMED,
@@ -21,13 +20,13 @@ from doublesampling.policies import (
     DoubleSampling,
     EpsilonGreedy,
     Greedy,
+    InformationDirected,
     LinUCB,
     Oracle,
     ThompsonSampling,
     TopTwo,
 )
-from doublesampling.rules import belief as belief_rules
-from doublesampling.rules import doors, play, recurrence, reward
+from doublesampling.rules import doors, play
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -48,33 +47,10 @@ _KINDS: dict[type, int] = {
     KLUCB: play.KL_UCB,
     IMED: play.IMED,
     LinUCB: play.LIN_UCB,
+    InformationDirected: play.INFORMATION_DIRECTED,
 }
-_NEEDS = {UCB1: "beta", KLUCB: "beta", IMED: "beta", LinUCB: "gaussian"}  # policies that know one kind of reward
-
-
-@dataclass(frozen=True, eq=False)
-class PackedPolicy:
-    """A policy's settings as the rules take them: whole numbers, real numbers, and a table of false alarms or none."""
-
-    whole: IntArray
-    real: FloatArray
-    alarms: FloatArray
-    two_arm_counts: FloatArray
-
-    def table_of(self, arms: int) -> FloatArray:
-        """p_FA by two counts; for two arms N itself, in one column, since one count says both."""
-        return self.two_arm_counts if arms == 2 else self.alarms
-
-
-@dataclass(frozen=True, eq=False)
-class PackedProblem:
-    """A bandit and the belief that plays it, as the kernels take them."""
-
-    family: Literal["beta", "gaussian"]
-    arms: int
-    dimension: int
-    world: tuple[Any, ...]
-    prior: tuple[Any, ...]
+# policies that know one kind of reward: the families that they play
+_NEEDS = {UCB1: ("beta",), KLUCB: ("beta",), IMED: ("beta",), LinUCB: ("linear", "logistic")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +72,13 @@ class Plan:
     def blocks(self) -> int:
         """How many blocks of realizations each problem and policy has."""
         return -(-self.realizations // BLOCK)
+
+    @property
+    def on_device(self) -> bool:
+        """Whether a GPU can play all of it."""
+        return all(problem.on_device for problem in self.problems) and not any(
+            policy.kind == play.INFORMATION_DIRECTED for policy in self.policies
+        )
 
     @property
     def arms(self) -> int:
@@ -129,101 +112,39 @@ def _own_number(policy: object) -> float:
 
 def _check_pair(problem: PackedProblem, policy: object) -> None:
     needed = _NEEDS.get(type(policy))
-    if needed is not None and needed != problem.family:
-        kind = "rewards of 0 and 1 (BetaBernoulli)" if needed == "beta" else "Gaussian and linear beliefs"
+    if needed is not None and problem.family not in needed:
+        kind = "rewards of 0 and 1 (BetaBernoulli without a discount)" if "beta" in needed else "linear beliefs"
         raise SettingError(f"{policy!r} is for {kind}. Leave it out, or choose another belief.")
 
 
-def default_belief(bandit: Bandit) -> Any:
-    """The belief that fits a bandit, with the paper's priors."""
-    if isinstance(bandit, BernoulliBandit):
-        return BetaBernoulli(arms=bandit.arms)
-    if isinstance(bandit, LinearGaussianBandit):
-        return LinearGaussian(arms=bandit.arms, dimension=bandit.dimension)
-    return Gaussian(arms=bandit.arms)
-
-
-def start_track(alpha: FloatArray, beta: FloatArray) -> FloatArray:
-    """The recurrence of two or three Beta arms at their prior; empty for more."""
-
-    def log_beta(a: float, b: float) -> float:
-        return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
-
-    def overlap(a: float, b: float, c: float, d: float) -> float:
-        return math.exp(log_beta(a + c, b + d) - log_beta(a, b) - log_beta(c, d))
-
-    def exact(a: Any, b: Any) -> FloatArray:
-        if len(set(zip(a, b, strict=True))) == 1:  # equal arms are equally probable: nothing to compile or integrate
-            return np.full(len(a), 1.0 / len(a))
-        return doors.exact_optimality(belief_rules.BETA, np.column_stack([a, b, np.zeros(len(a))]))
-
-    if alpha.size > 3:
-        return np.empty(0)
-    track = np.zeros(recurrence.TRACK_SIZE)
-    track[: alpha.size] = exact(alpha, beta)
-    if alpha.size == 2:
-        track[1] = overlap(alpha[0], beta[0], alpha[1], beta[1])
-        return track
-    for third in range(3):
-        i, j = (third + 1) % 3, (third + 2) % 3
-        a, b = alpha[i] + alpha[j], beta[i] + beta[j]
-        track[recurrence.PAIR + third] = overlap(alpha[i], beta[i], alpha[j], beta[j])
-        track[recurrence.BELOW + third] = exact([a, alpha[third]], [b, beta[third]])[0]
-        track[recurrence.PAIR_BELOW + third] = overlap(a, b, alpha[third], beta[third])
-    return track
-
-
-def pack_problem(bandit: Bandit, belief: Any) -> PackedProblem:
-    """A bandit and a belief that can absorb its rewards."""
-    belief = default_belief(bandit) if belief is None else belief
+def pack_problem(bandit: Any, belief: Any) -> PackedProblem:
+    """A bandit and a belief that can absorb its rewards, packed by the first family that takes them."""
+    if belief is None:
+        belief = default_belief(bandit)
     if belief.arms != bandit.arms:
         raise SettingError(
             f"The belief has {belief.arms} arms and the bandit {bandit.arms}. They must agree: {bandit!r}."
         )
-    state = belief.prior()
-    if isinstance(belief, BetaBernoulli):
-        if not isinstance(bandit, BernoulliBandit):
-            raise SettingError(
-                f"BetaBernoulli absorbs rewards of 0 and 1, {type(bandit).__name__} pays real numbers. "
-                "Use Gaussian or LinearGaussian."
-            )
-        prior = (state.alpha.copy(), state.beta.copy(), start_track(state.alpha, state.beta))
-        return PackedProblem("beta", bandit.arms, 1, (np.array(bandit.probabilities),), prior)
-    sees_context = isinstance(belief, LinearGaussian)
-    if sees_context and getattr(bandit, "dimension", None) != belief.dimension:
-        found = f"contexts of {bandit.dimension}" if isinstance(bandit, LinearGaussianBandit) else "no context"
-        raise SettingError(
-            f"LinearGaussian with dimension={belief.dimension} needs contexts of that length, "
-            f"{type(bandit).__name__} shows {found}. Use Gaussian, or another dimension."
-        )
-    arrays = [np.array(part) for part in (state.mean, state.root, state.alpha, state.beta)]
-    prior = (*arrays, belief.known_noise, sees_context)
-    return PackedProblem("gaussian", bandit.arms, state.mean.shape[1], _pack_world(bandit), prior)
-
-
-def _pack_world(bandit: Bandit) -> tuple[Any, ...]:
-    """(weights, noise, context kind, path, shared, binary): every bandit as a linear one."""
-    one = np.ones((1, 1))
-    if isinstance(bandit, BernoulliBandit):
-        return np.array(bandit.probabilities)[:, None], np.zeros(bandit.arms), reward.GIVEN, one, False, True
-    noise = np.ones(bandit.arms) * np.asarray(bandit.noise)
-    if isinstance(bandit, GaussianBandit):
-        return np.array(bandit.means)[:, None], noise, reward.GIVEN, one, False, False
-    kind = {"uniform": reward.UNIFORM, "normal": reward.NORMAL}.get(
-        bandit.context if isinstance(bandit.context, str) else "", reward.GIVEN
+    for family in FAMILIES.values():
+        if family.takes(bandit, belief):
+            return family.pack(bandit, belief)
+    raise SettingError(
+        f"{type(belief).__name__} absorbs other rewards than {type(bandit).__name__} pays. "
+        f"Use {type(default_belief(bandit)).__name__}, or leave belief out."
     )
-    path = np.ones((1, bandit.dimension))
-    if not isinstance(bandit.context, str):
-        path = np.atleast_2d(np.array(bandit.context))
-    return np.array(bandit.weights), noise, kind, path, bandit.path == "shared", False
 
 
-def _check_bandits(bandits: object) -> tuple[Bandit, ...]:
+def default_belief(bandit: Any) -> Any:
+    """The belief that fits a bandit, with the paper's priors."""
+    return next(f.defaults[type(bandit)] for f in FAMILIES.values() if type(bandit) in f.defaults)(bandit)
+
+
+def _check_bandits(bandits: object) -> tuple[Any, ...]:
     found = tuple(bandits) if isinstance(bandits, Sequence) and not isinstance(bandits, str) else (bandits,)
     if not found:
         raise SettingError("simulate needs a bandit, such as BernoulliBandit([0.4, 0.8]), got an empty list.")
     for bandit in found:
-        if not isinstance(bandit, BernoulliBandit | GaussianBandit | LinearGaussianBandit):
+        if not any(type(bandit) in family.defaults for family in FAMILIES.values()):
             raise SettingError(f"A bandit is wanted, such as BernoulliBandit([0.4, 0.8]), got {checks.shown(bandit)}.")
     return found
 
@@ -275,7 +196,7 @@ def make_plan(
     horizon = checks.integer("horizon", horizon, least=1, most=10**9)
     realizations = checks.integer("realizations", realizations, least=1, most=10**12)
     found, named = _check_bandits(bandits), _check_policies(policies)
-    if belief is not None and not isinstance(belief, BetaBernoulli | Gaussian | LinearGaussian):
+    if belief is not None and not any(isinstance(belief, family.beliefs) for family in FAMILIES.values()):
         raise SettingError(f"belief must be one such as BetaBernoulli(arms=2), got {checks.shown(belief)}.")
     keep = (keep,) if isinstance(keep, str) else tuple(keep)
     for word in keep:

@@ -12,6 +12,7 @@ import xarray as xr
 
 from doublesampling import checks
 from doublesampling.engine.blocks import Block, Moments, Unit, play_units
+from doublesampling.engine.families import FAMILIES
 from doublesampling.engine.plan import BLOCK, Plan, make_plan
 from doublesampling.engine.progress import Progress
 from doublesampling.engine.store import Store
@@ -107,7 +108,7 @@ def _check_memory(plan: Plan) -> None:
 
 def _check_device(device: str, plan: Plan) -> str:
     checks.one_of("device", device, ("auto", "cpu", "cuda"))
-    if device == "cpu" or (device == "auto" and plan.trajectories):
+    if device == "cpu" or (device == "auto" and (plan.trajectories or not plan.on_device)):
         return "cpu"
     from doublesampling.engine.devices import cuda_problem
 
@@ -117,6 +118,11 @@ def _check_device(device: str, plan: Plan) -> str:
             raise SettingError(problem)
         if plan.trajectories:
             raise SettingError("Trajectories are kept on the CPU only. Pass device='cpu'.")
+        if not plan.on_device:
+            raise SettingError(
+                "A GPU plays BetaBernoulli, Gaussian and LinearGaussian beliefs without a discount, and every policy "
+                "but InformationDirected. Pass device='cpu'."
+            )
         return "cuda"
     return "cpu" if problem else "cuda"
 
@@ -190,8 +196,10 @@ def cut(plan: Plan, units: list[Unit], seconds: float) -> Iterator[list[Unit]]:
 def guess_seconds(plan: Plan, unit: Unit) -> float:
     """About how long a block takes on one core."""
     problem, kind = plan.problems[unit.problem], plan.policies[unit.policy].whole[play.KIND]
-    integrates = plain(play.sees_optimality)(kind) and (problem.family == "gaussian" or problem.arms > 3)
+    integrates = plain(play.sees_optimality)(kind) and (problem.family != "beta" or problem.arms > 3)
     per_step = 0.3e-6 * problem.arms + (1e-6 * problem.arms if integrates else 0.0)
+    if kind == play.INFORMATION_DIRECTED or (integrates and FAMILIES[problem.family].samples_itself):
+        per_step += 1e-4 * problem.arms  # a thousand samples
     return BLOCK * plan.horizon * (per_step + 2e-9 * problem.arms * problem.dimension**2)
 
 

@@ -14,7 +14,19 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules import belief, candidates, choice, draws, optimality, play, propensity, rivals
+from doublesampling.rules import (
+    belief,
+    candidates,
+    categories,
+    choice,
+    directed,
+    draws,
+    optimality,
+    pairs,
+    play,
+    propensity,
+    rivals,
+)
 from doublesampling.rules.compiled import SIMULATED, rule
 
 FloatArray = NDArray[np.float64]
@@ -159,10 +171,31 @@ def upper_quantiles(family: int, parameters: FloatArray, log_tail: float) -> Flo
 def posterior_draws(family: int, parameters: FloatArray, samples: int, words: WordArray) -> FloatArray:
     """Posterior draws of the expected rewards, float array (sample, arm)."""
     out = np.empty((samples, parameters.shape[0]))
-    rivals.fill_draws(family, parameters, _address(words), out)
-    for m in range(samples):
-        for a in range(out.shape[1]):
-            out[m, a] = belief.reward_of_coordinate(family, out[m, a])
+    rivals.fill_reward_draws(family, parameters, _address(words), out)
+    return out
+
+
+@door
+def dirichlet_draws(concentration: FloatArray, values: FloatArray, samples: int, words: WordArray) -> FloatArray:
+    """Posterior draws of the mean value, float array (sample, arm), from concentrations (arm, category)."""
+    out = np.empty((samples, concentration.shape[0]))
+    categories.fill_reward_draws(concentration, values, _address(words), np.empty(values.size), out)
+    return out
+
+
+@door
+def directed_choice(draws: FloatArray, words: WordArray) -> tuple[int, int, int, float]:
+    """Information-directed sampling's arm, and the mixture of two arms it was drawn from."""
+    arms = draws.shape[1]
+    return directed.directed_choice(draws, _address(words), np.empty((arms + directed.EXTRA_ROWS, arms)))
+
+
+@door
+def marginal_means(family: int, parameters: FloatArray) -> FloatArray:
+    """The mean of each arm's expected reward, float array (arm)."""
+    out = np.empty(parameters.shape[0])
+    for a in range(out.size):
+        out[a] = belief.marginal_mean(family, parameters[a, 0], parameters[a, 1])
     return out
 
 
@@ -173,11 +206,38 @@ def uniform_at(words: WordArray, purpose: np.uint64, index: np.uint64) -> float:
 
 
 @door
-def nig_observe(
-    mean: FloatArray, root: FloatArray, alpha: float, beta: float, context: FloatArray, reward: float
-) -> tuple[float, float]:
-    """One observation of one arm, in place for mean and root; returns the new alpha and beta."""
-    return belief.nig_update(mean, root, alpha, beta, context, reward, np.empty(mean.size))
+def nig_follow(
+    mean: FloatArray, root: FloatArray, alpha: FloatArray, beta: FloatArray, arms: IntArray, contexts: FloatArray,
+    rewards: FloatArray, forgets: bool, anchors: FloatArray,
+) -> None:  # fmt: skip
+    """A history, one observation after another, in place; before each one every arm may forget."""
+    work = np.empty(mean.shape[1])
+    for i in range(arms.size):
+        if forgets:
+            for a in range(alpha.size):
+                alpha[a], beta[a] = belief.nig_forget(mean[a], root[a], alpha[a], beta[a], anchors[a], work)
+        a = arms[i]
+        alpha[a], beta[a] = belief.nig_update(mean[a], root[a], alpha[a], beta[a], contexts[i], rewards[i], work)
+
+
+@door
+def logistic_follow(
+    mean: FloatArray, root: FloatArray, arms: IntArray, contexts: FloatArray, rewards: FloatArray
+) -> None:
+    """A history, one observation after another, in place."""
+    work, scaled = np.empty(mean.shape[1]), np.empty(mean.shape[1])
+    for i in range(arms.size):
+        belief.logistic_update(mean[arms[i]], root[arms[i]], contexts[i], rewards[i], scaled, work)
+
+
+@door
+def pairs_follow(
+    kind: int, first: FloatArray, second: FloatArray, arms: IntArray, rewards: FloatArray,
+    prior_first: FloatArray, prior_second: FloatArray, discount: float,
+) -> None:  # fmt: skip
+    """A history of a belief with two numbers per arm (Beta or Gamma), one observation after another, in place."""
+    for i in range(arms.size):
+        pairs.learn(kind, first, second, prior_first, prior_second, discount, arms[i], rewards[i])
 
 
 @door

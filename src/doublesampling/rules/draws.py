@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublesampling.rules.compiled import inlined, rule
-from doublesampling.rules.special import log_binomial_pmf, normal_quantile
+from doublesampling.rules.special import log_binomial_pmf, log_poisson_pmf, normal_quantile
 
 Address = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
 """(seed, bandit, realization, time), each an unsigned 64-bit integer."""
@@ -164,6 +164,49 @@ def binomial_from_uniform(u: float, trials: int, p: float) -> int:
         if up + down < 1e-300:  # both tails exhausted: what is left of u is rounding
             break
     return mode
+
+
+@rule
+def poisson_from_uniform(u: float, mean: float) -> int:
+    """A Poisson(mean) draw by inversion, walking outwards from the mode: about sqrt(mean) short steps."""
+    if mean <= 0.0:
+        return 0
+    high = low = int(mean)
+    up = down = math.exp(log_poisson_pmf(high, mean))
+    u -= up
+    while u > 0.0:
+        high += 1
+        up *= mean / high
+        u -= up
+        if u <= 0.0:
+            return high
+        if low > 0:
+            down *= low / mean
+            low -= 1
+            u -= down
+            if u <= 0.0:
+                return low
+        elif up < 1e-300:  # both tails exhausted: what is left of u is rounding
+            break
+    return int(mean) if u > 0.0 else low
+
+
+@rule
+def fill_dirichlet(
+    address: Address, purpose: np.uint64, index: np.uint64, concentration: NDArray[np.float64], out: NDArray[np.float64]
+) -> None:
+    """A Dirichlet draw, float array (category): Gamma draws over their sum, in logarithms: small ones underflow."""
+    size = concentration.size
+    most = -math.inf
+    for k in range(size):
+        out[k] = log_gamma_draw(address, purpose, index * np.uint64(size) + np.uint64(k), concentration[k])
+        most = max(most, out[k])
+    total = 0.0
+    for k in range(size):
+        out[k] = math.exp(out[k] - most)
+        total += out[k]
+    for k in range(size):
+        out[k] /= total
 
 
 @inlined

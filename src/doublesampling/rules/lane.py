@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules import belief, carried, optimality, play, recurrence, reward, two_students
+from doublesampling.rules import belief, carried, optimality, play, recurrence, reward, special, two_students
 from doublesampling.rules.compiled import inlined, spliced
 from doublesampling.rules.draws import Address
 
@@ -19,7 +19,7 @@ def beta_step(
     address: Address, time: float, truth: FloatArray, whole: IntArray, real: FloatArray, alarms: FloatArray,
     tracked: bool, serves: bool, parameters: FloatArray, priors: Any, alpha: FloatArray, beta: FloatArray,
     track: FloatArray, p: FloatArray, votes: IntArray, values: FloatArray, starts: FloatArray,
-    survey: Any, book: Any, notes: Any, panel: Any,
+    survey: Any, book: Any, notes: Any, panel: Any, sample: Any,
 ) -> tuple[int, int, float, bool]:  # fmt: skip
     """A Bernoulli bandit under Beta beliefs: the arm, N, the reward, and whether the carried nodes still serve.
 
@@ -43,7 +43,9 @@ def beta_step(
     elif tracked:
         arm = play.one_candidate(whole, address, p, votes)
     else:
-        arm = play.choose_by_value(whole, real, belief.BETA, parameters, priors, truth, time, address, values, starts)
+        arm = play.choose_by_value(
+            whole, real, belief.BETA, parameters, priors, truth, time, address, values, starts, sample
+        )
     paid = reward.bernoulli_reward(truth[arm], arm, address)
     if tracked:
         if truth.size == 2:
@@ -71,14 +73,21 @@ def student_optimality(parameters: FloatArray, p: FloatArray, survey: FloatArray
 
 @spliced
 def gaussian_step(
-    address: Address, where: Address, time: float,
-    weights: FloatArray, noise: FloatArray, context_kind: int, path: FloatArray, binary: bool,
+    address: Address, where: Address,
+    weights: FloatArray, noise: FloatArray, context_kind: int, path: FloatArray, pays: int,
     known_noise: FloatArray, sees_context: bool, whole: IntArray, real: FloatArray, alarms: FloatArray,
     mean: FloatArray, root: FloatArray, alpha: FloatArray, beta: FloatArray,
     shown: FloatArray, seen: FloatArray, work: FloatArray, truth: FloatArray, parameters: FloatArray, p: FloatArray,
     votes: IntArray, values: FloatArray, starts: FloatArray, survey: FloatArray, panel: FloatArray,
+    scaled: Any, anchors: Any, sample: Any,
 ) -> tuple[int, int, float, float]:  # fmt: skip
-    """Any world that pays x^T w, under Normal-Inverse-Gamma beliefs: the arm, N, the reward, the best arm's mean."""
+    """Any world that pays x^T w, under beliefs about w: the arm, N, the reward, the best arm's mean.
+
+    scaled : work space (dimension) where x^T w are log odds of rewards of 0 and 1; else None, and w and the noise have
+    Normal-Inverse-Gamma laws. anchors : what beliefs that forget return to, see belief.nig_forget; else None.
+    """
+    time = float(address[3])
+    family = belief.STUDENT if scaled is None else belief.LOGISTIC
     reward.fill_context(context_kind, path, where, shown)
     if sees_context:
         for i in range(seen.size):
@@ -86,6 +95,8 @@ def gaussian_step(
     best = -math.inf
     for a in range(truth.size):
         truth[a] = reward.linear_mean(weights[a], shown)
+        if pays == reward.LOGIT:
+            truth[a] = special.logistic(truth[a])
         best = max(best, truth[a])
         location, scale, freedom = belief.nig_marginal(mean[a], root[a], alpha[a], beta[a], known_noise[a], seen)
         parameters[a, 0], parameters[a, 1], parameters[a, 2] = location, scale, freedom
@@ -98,10 +109,16 @@ def gaussian_step(
     elif kind == play.TOP_TWO:
         arm = play.top_two(real, address, p, votes)
     else:
-        arm = play.choose_by_value(whole, real, belief.STUDENT, parameters, None, truth, time, address, values, starts)
-    if binary:
-        paid = reward.bernoulli_reward(truth[arm], arm, address)
-    else:
+        arm = play.choose_by_value(whole, real, family, parameters, None, truth, time, address, values, starts, sample)
+    if pays == reward.GAUSSIAN:
         paid = reward.gaussian_reward(truth[arm], noise[arm], arm, address)
+    else:
+        paid = reward.bernoulli_reward(truth[arm], arm, address)
+    if anchors is not None:
+        for a in range(truth.size):
+            alpha[a], beta[a] = belief.nig_forget(mean[a], root[a], alpha[a], beta[a], anchors[a], work)
+    if scaled is not None:
+        belief.logistic_update(mean[arm], root[arm], seen, paid, scaled, work)
+        return arm, number, paid, best
     alpha[arm], beta[arm] = belief.nig_update(mean[arm], root[arm], alpha[arm], beta[arm], seen, paid, work)
     return arm, number, paid, best

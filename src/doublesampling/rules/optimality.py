@@ -13,10 +13,18 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules.belief import BETA, STUDENT, marginal_centre, marginal_log_fall, marginal_log_peak
+from doublesampling.rules.belief import (
+    BETA,
+    GAMMA,
+    INVERSE_GAMMA,
+    STUDENT,
+    marginal_centre,
+    marginal_log_fall,
+    marginal_log_peak,
+)
 from doublesampling.rules.compiled import inlined, rule, spliced
 from doublesampling.rules.draws import OPTIMALITY, Address, multinomial_draw
-from doublesampling.rules.special import log_beta_fall
+from doublesampling.rules.special import log_beta_fall, log_gamma_fall
 
 FloatArray = NDArray[np.float64]
 
@@ -53,9 +61,31 @@ def _gauss_legendre(count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
 _NODE, _WEIGHT, _UPWARD = _gauss_legendre(_NODES)
 
 
+@inlined
+def _is_gamma(family: int) -> bool:
+    return family in (GAMMA, INVERSE_GAMMA)
+
+
+@rule
+def _gamma_edge(shape: float, side: float, fall: float) -> float:
+    """The same for the logarithm of a Gamma variable: a long tail below, a short one above."""
+    # start outside: above, e^u - 1 - u >= u^2 / 2; below it is at least -1 - u
+    u = math.sqrt(2.0 * fall / shape) if side > 0.0 else -1.0 - fall / shape
+    for _ in range(100):
+        step = (log_gamma_fall(shape, u) + fall) / (-shape * math.expm1(u))
+        u -= step
+        if abs(step) < 0.01 * abs(u):
+            break
+    return abs(u)
+
+
 @rule
 def edge(family: int, first: float, second: float, third: float, side: float, fall: float) -> float:
     """How far from its peak a marginal's mass reaches on one side (+1 up, -1 down), but for e^-fall of it."""
+    if family == GAMMA:
+        return _gamma_edge(first, side, fall)
+    if family == INVERSE_GAMMA:
+        return _gamma_edge(first, -side, fall)
     if family != BETA:
         if math.isinf(third):
             return second * math.sqrt(2.0 * fall)
@@ -94,7 +124,9 @@ def survey(family: int, parameters: FloatArray, fineness: Fineness, arms: FloatA
         arms[a, _TAIL] = 0.0
         if arms[a, LOWER] > arms[surest, LOWER]:
             surest = a
-    if family != BETA:  # count from the surest arm, so that large locations do not round small scales away
+    if family != BETA and not _is_gamma(
+        family
+    ):  # count from the surest arm, so that large locations do not round small scales away
         origin = parameters[surest, 0]
         for a in range(parameters.shape[0]):
             above = arms[a, _STEP_UP] * steps
@@ -114,11 +146,12 @@ def _clear_of(distance: float, near: float) -> float:
 def _step(family: int, parameters: FloatArray, width: float, arms: FloatArray, a: int, x: float) -> float:
     """The panel width that resolves one arm's density just below x."""
     distance = x - arms[a, CENTRE]
-    if family == BETA:  # log odds bend at 0, within pi: only laws wider than that need to know
+    if family == BETA or _is_gamma(family):
         up, down = arms[a, _STEP_UP], arms[a, _STEP_DOWN]
         # towards the centre step by step: a long tail may end in a cliff on its other side
         step = min(up, max(down, 0.6 * distance)) if distance > 0.0 else min(down, max(up, -1.5 * distance))
-        return min(step, _clear_of(x, 3.0))
+        # log odds bend at 0, within pi: only laws wider than that need to know
+        return min(step, _clear_of(x, 3.0)) if family == BETA else step
     scale, freedom = parameters[a, 1], parameters[a, 2]
     r = distance / scale
     near = min(width, 1.2 * math.sqrt(freedom))
@@ -235,6 +268,11 @@ def panel_densities(
             total = first + second
             for j in range(_NODES):
                 density[j] = half * math.exp(base + total * scratch[1, j] - second * scratch[0, j])
+        elif _is_gamma(family):
+            for j in range(_NODES):
+                distance = top + half * (_NODE[j] - 1.0) - arms[a, CENTRE]
+                fall = marginal_log_fall(family, first, second, third, distance)
+                density[j] = half * math.exp(arms[a, _LOG_PEAK] + fall)
         else:
             _student_densities(second, third, top - arms[a, CENTRE], half, arms[a, _LOG_PEAK], density, below)
         arms[a, _TAIL] = gather_tail(density, below, arms[a, _TAIL])

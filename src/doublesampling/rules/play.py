@@ -15,6 +15,7 @@ from doublesampling.rules.candidates import (
 )
 from doublesampling.rules.choice import draw_candidates, explore, mode
 from doublesampling.rules.compiled import inlined, rule, spliced
+from doublesampling.rules.directed import directed_choice
 from doublesampling.rules.draws import (
     CANDIDATES,
     OPTIMALITY,
@@ -28,6 +29,7 @@ from doublesampling.rules.draws import (
 from doublesampling.rules.optimality import sampled_optimality
 from doublesampling.rules.rivals import (
     bayes_ucb_log_tail,
+    fill_reward_draws,
     imed_index,
     kl_ucb_index,
     sample_rank,
@@ -50,6 +52,7 @@ UCB1 = 7
 KL_UCB = 8
 IMED = 9
 LIN_UCB = 10
+INFORMATION_DIRECTED = 11
 
 # where a policy's settings stand in its whole numbers and in its real ones
 KIND, SAMPLES, CAP, FIRST_OF_TIES, ALARM = range(5)
@@ -76,11 +79,19 @@ def _double_sampling_of_two(whole: IntArray, numbers: FloatArray, address: Addre
 def double_sampling(
     whole: IntArray, real: FloatArray, alarms: FloatArray, time: float, address: Address, p: FloatArray, votes: IntArray
 ) -> tuple[int, int]:
-    """The arm and N; p holds the exact probabilities and is left holding the estimate."""
+    """The arm and N, and their p: it holds the exact probabilities and is left holding the estimate."""
     if alarms.shape[1] == 1:  # two arms: N of a count is known beforehand
         return _double_sampling_of_two(whole, alarms, address, p)
     if whole[SAMPLES] > 0:
         sampled_optimality(address, whole[SAMPLES], p, votes)
+    return elect(whole, real, alarms, time, address, p, votes)
+
+
+@spliced
+def elect(
+    whole: IntArray, real: FloatArray, alarms: FloatArray, time: float, address: Address, p: FloatArray, votes: IntArray
+) -> tuple[int, int]:
+    """The arm and N from an estimate p; where it came from M samples, votes holds their counts."""
     if alarms.size > 0:  # p_FA of counts is known beforehand
         log_alarm = log_false_alarm_of_counts(alarms, votes)
         number = number_of_candidates(log_alarm, real[RATE], whole[CAP])
@@ -182,13 +193,19 @@ def choose_by_value(
     address: Address,
     values: FloatArray,
     starts: FloatArray,
+    sample: Any,
 ) -> int:
-    """The arm of every policy that plays the largest of some number per arm.
+    """The arm of every policy that plays the largest of some number per arm; and of the one that looks at a sample.
 
-    priors : alpha and beta of Beta arms before any observation, for policies that count wins; None where none does, and
-    Numba compiles no index.
+    priors : alpha and beta of Beta arms before any observation, for policies that count wins. sample : work space of
+    information-directed sampling, (samples + arm + 4, arm). Each is None where it is not needed, and Numba compiles
+    nothing of it.
     """
     kind = whole[KIND]
+    if sample is not None:
+        draws = sample[: whole[SAMPLES]]
+        fill_reward_draws(family, parameters, address, draws)
+        return directed_choice(draws, address, sample[whole[SAMPLES] :])[0]
     if priors is not None and counts_wins(kind):
         fill_indices(kind, parameters, priors, time, values)
     elif kind == BAYES_UCB:

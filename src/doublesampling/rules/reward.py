@@ -1,10 +1,12 @@
 """What a simulated world shows and pays, found at addresses that no policy can move."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from doublesampling.rules.compiled import rule
-from doublesampling.rules.draws import CONTEXT, REWARD, Address, normal, uniform, uniforms
+from doublesampling.rules.draws import CONTEXT, REWARD, Address, normal, poisson_from_uniform, uniform, uniforms
 from doublesampling.rules.special import normal_quantile
 
 FloatArray = NDArray[np.float64]
@@ -13,6 +15,11 @@ FloatArray = NDArray[np.float64]
 UNIFORM = 0
 NORMAL = 1
 GIVEN = 2
+
+# what x^T w is to the reward
+GAUSSIAN = 0  # its mean
+PROBABILITY = 1  # the probability of a 1
+LOGIT = 2  # the log odds of a 1
 
 
 @rule
@@ -40,6 +47,30 @@ def bernoulli_reward(probability: float, arm: int, address: Address) -> float:
 def gaussian_reward(mean: float, noise: float, arm: int, address: Address) -> float:
     """The arm's mean plus Gaussian noise."""
     return mean + noise * normal(address, REWARD, np.uint64(arm))
+
+
+@rule
+def poisson_reward(mean: float, arm: int, address: Address) -> float:
+    """A count with the arm's mean."""
+    return float(poisson_from_uniform(uniform(address, REWARD, np.uint64(arm)), mean))
+
+
+@rule
+def exponential_reward(mean: float, arm: int, address: Address) -> float:
+    """A waiting time with the arm's mean."""
+    return -mean * math.log(uniform(address, REWARD, np.uint64(arm)))
+
+
+@rule
+def category_of_reward(probabilities: FloatArray, arm: int, address: Address) -> int:
+    """Which category the arm pays, by its probabilities, float array (category)."""
+    left = uniform(address, REWARD, np.uint64(arm))
+    last = probabilities.size - 1
+    for k in range(last):
+        left -= probabilities[k]
+        if left < 0.0:
+            return k
+    return last
 
 
 @rule

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules.belief import marginal_draw
+from doublesampling.rules.belief import marginal_draw, reward_of_coordinate
 from doublesampling.rules.compiled import rule
 from doublesampling.rules.draws import EXPLORATION, POSTERIOR, Address, uniform
 
@@ -104,3 +104,12 @@ def fill_draws(family: int, parameters: FloatArray, address: Address, draws: Flo
             index = np.uint64(m * count + a)
             first, second, third = parameters[a, 0], parameters[a, 1], parameters[a, 2]
             draws[m, a] = marginal_draw(family, first, second, third, address, POSTERIOR, index)
+
+
+@rule
+def fill_reward_draws(family: int, parameters: FloatArray, address: Address, draws: FloatArray) -> None:
+    """The same as expected rewards."""
+    fill_draws(family, parameters, address, draws)
+    for m in range(draws.shape[0]):
+        for a in range(draws.shape[1]):
+            draws[m, a] = reward_of_coordinate(family, draws[m, a])

@@ -131,6 +131,14 @@ def log_binomial_pmf(k: int, n: int, p: float) -> float:
 
 
 @rule
+def log_poisson_pmf(k: int, mean: float) -> float:
+    """log P(K = k), K ~ Poisson(mean), by Loader's saddle-point form."""
+    if k == 0:
+        return -mean
+    return -deviance(float(k), mean) - stirling_error(float(k)) - 0.5 * math.log(k) - _HALF_LOG_TWO_PI
+
+
+@rule
 def log_beta_peak(alpha: float, beta: float) -> float:
     """log of the largest density of the log odds of a Beta(alpha, beta) variable, at log(alpha / beta)."""
     error = stirling_error(alpha + beta) - stirling_error(alpha) - stirling_error(beta)
@@ -238,9 +246,89 @@ def student_upper_quantile(freedom: float, log_tail: float, start: float) -> flo
 @rule
 def student_upper_quantile_above(freedom: float, log_tail: float, start: float) -> float:
     """The same for tails of at most one half: T^2 / (freedom + T^2) is a beta variable."""
+    if math.isinf(log_tail):
+        return math.inf
     if freedom > 1e7:  # the first term of the expansion in 1 / freedom leaves 1e-12
         z = -normal_quantile(math.exp(log_tail))
         return z + (z * z * z + z) / (4.0 * freedom)
     root = math.sqrt(freedom)
     near = 2.0 * math.log(start / root) if start > 0.0 else math.nan
     return root * math.exp(0.5 * beta_upper_quantile(0.5, 0.5 * freedom, min(log_tail - _LOG_HALF, 0.0), near))
+
+
+@rule
+def logistic(z: float) -> float:
+    """1 / (1 + e^-z), for any z."""
+    return 1.0 / (1.0 + math.exp(-z)) if z > -700.0 else 0.0
+
+
+@rule
+def log_gamma_peak(shape: float) -> float:
+    """log of the largest density of the logarithm of a Gamma(shape, 1) variable, at log(shape)."""
+    return 0.5 * math.log(shape) - _HALF_LOG_TWO_PI - stirling_error(shape)
+
+
+@rule
+def log_gamma_fall(shape: float, u: float) -> float:
+    """How far the log density of the logarithm has fallen at a distance u from its peak (never above 0)."""
+    return shape * (u - math.expm1(u)) if u < 700.0 else _NEVER
+
+
+@rule
+def _log_gamma_tails_and_density(shape: float, z: float) -> tuple[float, float, float]:
+    """log P(X < e^z), log P(X > e^z) and the log density of log X, for X ~ Gamma(shape, 1)."""
+    density = log_gamma_peak(shape) + log_gamma_fall(shape, z - math.log(shape))
+    x = math.exp(z)
+    if x < shape + 1.0:  # the series of the lower tail
+        term = total = 1.0 / shape
+        for k in range(1, 1000000):
+            term *= x / (shape + k)
+            total += term
+            if term < 1e-17 * total:
+                break
+        lower = min(density + math.log(total), 0.0)
+        return lower, log_difference(0.0, lower), density
+    # the continued fraction of the upper tail, by its convergents
+    top_before, top = 0.0, 1.0
+    low_before, low = 1.0, x + 1.0 - shape
+    value = top / low
+    for k in range(1, 1000000):
+        weight, shift = k * (shape - k), x + 2.0 * k + 1.0 - shape
+        top_before, top = top, shift * top + weight * top_before
+        low_before, low = low, shift * low + weight * low_before
+        before, value = value, top / low
+        if abs(value - before) <= 1e-16 * abs(value):
+            break
+        if not 1e-100 < abs(low) < 1e100:  # only the ratio matters: keep both in range
+            scale = 1.0 / low
+            top_before, top, low_before, low = top_before * scale, top * scale, low_before * scale, 1.0
+    upper = min(density + math.log(value), 0.0)
+    return log_difference(0.0, upper), upper, density
+
+
+@rule
+def log_gamma_quantile(shape: float, log_tail: float, start: float, side: float) -> float:
+    """The z with log P(log X > z) = log_tail, X ~ Gamma(shape, 1); with side -1, log P(log X < z) = log_tail.
+
+    The logarithm of a Gamma variable has a log-concave density, so both log tails are concave: Newton's steps overshoot
+    at most once and then approach from one side.
+    """
+    if log_tail >= 0.0:
+        return -side * math.inf
+    if math.isinf(log_tail):
+        return side * math.inf
+    # Chernoff's bound of the upper tail: beyond it the tail vanishes and would answer no step
+    ceiling = math.log(shape + math.sqrt(-2.0 * shape * log_tail) - log_tail + 1.0) if side > 0.0 else math.inf
+    z = start if math.isfinite(start) else math.log(shape)
+    for _ in range(200):
+        lower, upper, density = _log_gamma_tails_and_density(shape, z)
+        tail = upper if side > 0.0 else lower
+        gap = tail - log_tail
+        step = gap * math.exp(tail - density)
+        if not abs(step) < 1e15:  # so far out that the tail no longer answers: start from the peak
+            z = math.log(shape)
+            continue
+        z = min(z + side * step, ceiling)
+        if abs(gap) < 1e-9:
+            break
+    return z

@@ -1,0 +1,114 @@
+"""Rewards in categories, each of a known value: each arm's probabilities have a Dirichlet law."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from doublesampling import checks
+from doublesampling.beliefs.common import check_rewards, check_state
+from doublesampling.beliefs.marginals import DirichletMeans
+from doublesampling.beliefs.states import DirichletState, state_from_json
+from doublesampling.checks import frozen, settings
+from doublesampling.errors import RewardError, SettingError
+
+FloatArray = NDArray[np.float64]
+
+
+@settings
+class DirichletCategorical:
+    """Rewards are one of a few ``values``; each arm's probabilities of them have a Dirichlet(concentration) law.
+
+    ``concentration`` is one number, one per category, or (arm, category). ``discount`` as in BetaBernoulli. The mean
+    value has no density of its own: decisions sample it, as the paper does, and settings that ask for exact
+    probabilities (``samples=None``, Thompson sampling's propensities) get those of ten thousand samples.
+
+    >>> belief = DirichletCategorical(arms=2, values=[0, 1, 10])
+    >>> belief.marginals(belief.update(belief.prior(), arm=1, reward=10)).mean.round(3).tolist()
+    [3.667, 5.25]
+    """
+
+    arms: int
+    values: Sequence[float]
+    concentration: Any = 1.0
+    discount: float = 1.0
+    many: ClassVar[int] = 10_000
+
+    def __post_init__(self) -> None:
+        fix = object.__setattr__
+        fix(self, "arms", checks.arm_count(self.arms))
+        given = checks.array("values", self.values, error=SettingError)
+        if given.ndim != 1 or given.size < 2 or np.unique(given).size < given.size or np.abs(given).max() > 1e50:
+            raise SettingError(f"values must list two or more different numbers, got {checks.shown(self.values)}.")
+        fix(self, "values", frozen(given))
+        weights = checks.array("concentration", self.concentration, error=SettingError)
+        shape = (self.arms, given.size)
+        if weights.shape not in ((), shape[1:], shape):
+            raise SettingError(f"concentration must be one number or have shape {shape[1:]} or {shape}.")
+        if weights.min() < 1e-6 or weights.max() > 1e12:
+            raise SettingError(f"concentration must be from 1e-06 to 1e+12, got {checks.shown(self.concentration)}.")
+        fix(self, "concentration", frozen(weights))
+        fix(self, "discount", checks.discount(self.discount))
+
+    @cached_property
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"counts": (self.arms,), "concentration": (self.arms, len(self.values))}
+
+    @cached_property
+    def _prior(self) -> FloatArray:
+        return np.array(np.broadcast_to(np.asarray(self.concentration), self._shapes["concentration"]))
+
+    def prior(self) -> DirichletState:
+        """The state before any observation."""
+        return DirichletState(np.zeros(self.arms, dtype=np.int64), self._prior.copy())
+
+    def check_reward(self, reward: object) -> float:
+        """A reward that this belief can absorb."""
+        value = checks.real("reward", reward, wanted="one of the values", error=RewardError)
+        if value not in self.values:
+            raise RewardError(f"reward must be one of {self.values}, got {value:g}. Name every value at the start.")
+        return value
+
+    def update(
+        self, state: DirichletState, arm: int, reward: float, context: ArrayLike | None = None
+    ) -> DirichletState:
+        """The state after one observation (sequential update)."""
+        return self.update_batch(state, [checks.arm_index(arm, self.arms)], [self.check_reward(reward)], context)
+
+    def update_batch(
+        self, state: DirichletState, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None
+    ) -> DirichletState:
+        """The state after a history (batch update): all of it, or an error and none of it."""
+        check_state(self, state, DirichletState, self._shapes)
+        checks.no_context(contexts)
+        played = checks.arm_indices(arms, self.arms)
+        paid = check_rewards(rewards, played)
+        hits = paid[:, None] == np.array(self.values)
+        for first in np.flatnonzero(~hits.any(axis=1))[:1]:
+            raise RewardError(f"At index {first}: reward must be one of {self.values}, got {paid[first]:g}.")
+        weights = state.concentration.copy()
+        if self.discount == 1.0:
+            np.add.at(weights, (played, hits.argmax(axis=1)), 1.0)
+        else:
+            for arm, category in zip(played, hits.argmax(axis=1), strict=True):
+                weights = self._prior + self.discount * (weights - self._prior)
+                weights[arm, category] += 1.0
+        return DirichletState(state.counts + np.bincount(played, minlength=self.arms), weights)
+
+    def follow(
+        self, state: DirichletState, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None
+    ) -> DirichletState:
+        """A history, one observation after another: the same state as repeated updates, to the last bit."""
+        return self.update_batch(state, arms, rewards, contexts)
+
+    def marginals(self, state: DirichletState, context: ArrayLike | None = None) -> DirichletMeans:
+        """The law of each arm's mean value."""
+        check_state(self, state, DirichletState, self._shapes)
+        checks.no_context(context)
+        return DirichletMeans(state.concentration, np.array(self.values), self.many)
+
+    def state_from_json(self, text: str | bytes) -> DirichletState:
+        """Read a state that ``state.to_json()`` wrote."""
+        return state_from_json(text, DirichletState, self._shapes)

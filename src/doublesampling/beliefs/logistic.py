@@ -1,0 +1,96 @@
+"""Rewards of 0 or 1 with a context: logistic regression, its weights normal by Laplace's method."""
+
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from doublesampling import checks
+from doublesampling.beliefs.common import check_rewards, check_state
+from doublesampling.beliefs.contexts import WithContext
+from doublesampling.beliefs.marginals import Marginals
+from doublesampling.beliefs.states import NormalState, state_from_json
+from doublesampling.checks import settings
+from doublesampling.errors import RewardError
+from doublesampling.rules import belief as rules
+from doublesampling.rules import doors
+
+FloatArray = NDArray[np.float64]
+
+
+@settings
+class Logistic(WithContext):
+    """Rewards are 1 with log odds x^T w_a, else 0; w_a has a normal law, N(mean, covariance) at first.
+
+    ``mean`` and ``covariance`` as in LinearGaussian, in units of log odds. Each observation is absorbed by Laplace's
+    method: the normal law at the new mode with the curvature found there. It is not conjugate, so the order of a
+    history leaves a small trace, and a batch is absorbed one observation after another.
+
+    >>> belief = Logistic(arms=2, dimension=2)
+    >>> state = belief.update(belief.prior(), arm=0, reward=1, context=[1.0, 0.0])
+    >>> state.mean[0].round(3).tolist()
+    [0.401, 0.0]
+    """
+
+    arms: int
+    dimension: int
+    mean: Any = 0.0
+    covariance: Any = 1.0
+    family: ClassVar[int] = rules.LOGISTIC
+    discount: ClassVar[float] = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "arms", checks.arm_count(self.arms))
+        self._check_context_settings()
+
+    @cached_property
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        arms, size = self.arms, self.dimension
+        return {"counts": (arms,), "mean": (arms, size), "root": (arms, size, size)}
+
+    def prior(self) -> NormalState:
+        """The state before any observation."""
+        return NormalState(np.zeros(self.arms, dtype=np.int64), self._prior_mean.copy(), self._prior_root.copy())
+
+    def check_reward(self, reward: object) -> float:
+        """A reward that this belief can absorb."""
+        value = checks.real("reward", reward, wanted="0 or 1", error=RewardError)
+        if value not in (0.0, 1.0):
+            raise RewardError(f"reward must be 0 or 1, got {value:g}. For other rewards use LinearGaussian.")
+        return value
+
+    def update(self, state: NormalState, arm: int, reward: float, context: ArrayLike | None = None) -> NormalState:
+        """The state after one observation."""
+        arm, reward, x = checks.arm_index(arm, self.arms), self.check_reward(reward), self._context(context)
+        return self.update_batch(state, [arm], [reward], x[None])
+
+    def update_batch(
+        self, state: NormalState, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None
+    ) -> NormalState:
+        """The state after a history, one observation after another: all of it, or an error and none of it."""
+        check_state(self, state, NormalState, self._shapes)
+        played = checks.arm_indices(arms, self.arms)
+        paid = check_rewards(rewards, played)
+        for first in np.flatnonzero((paid != 0.0) & (paid != 1.0))[:1]:
+            raise RewardError(f"At index {first}: reward must be 0 or 1, got {paid[first]:g}.")
+        x = self._contexts(contexts, played.size)
+        mean, root = state.mean.copy(), state.root.copy()
+        doors.logistic_follow(mean, root, played, x, paid)
+        return NormalState(state.counts + np.bincount(played, minlength=self.arms), mean, root)
+
+    def follow(
+        self, state: NormalState, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None
+    ) -> NormalState:
+        """A history, one observation after another: the same state as repeated updates, to the last bit."""
+        return self.update_batch(state, arms, rewards, contexts)
+
+    def marginals(self, state: NormalState, context: ArrayLike | None = None) -> Marginals:
+        """The law of each arm's success probability at a context, seen through its log odds."""
+        check_state(self, state, NormalState, self._shapes)
+        x, ones = self._context(context), np.ones(self.arms)
+        return Marginals(self.family, doors.nig_marginals(state.mean, state.root, ones, ones, ones, x))
+
+    def state_from_json(self, text: str | bytes) -> NormalState:
+        """Read a state that ``state.to_json()`` wrote."""
+        return state_from_json(text, NormalState, self._shapes)

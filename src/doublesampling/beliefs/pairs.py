@@ -1,0 +1,97 @@
+"""What beliefs of two numbers per arm share: Beta and Gamma laws, learned one observation after another."""
+
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from doublesampling import checks
+from doublesampling.beliefs.common import check_rewards, check_state
+from doublesampling.beliefs.marginals import Marginals
+from doublesampling.beliefs.states import PairState, state_from_json
+from doublesampling.errors import RewardError
+from doublesampling.rules import doors
+
+FloatArray = NDArray[np.float64]
+
+
+class Pairs:
+    """A belief whose state holds two numbers per arm, named as its settings are."""
+
+    family: ClassVar[int]
+    state_kind: ClassVar[type[PairState]]
+    arms: int
+    discount: float
+
+    def _check_pair(self, least: float, most: float) -> None:
+        fix = object.__setattr__
+        fix(self, "arms", checks.arm_count(self.arms))
+        for name in self.state_kind.names():
+            fix(self, name, checks.per_arm(name, getattr(self, name), self.arms, least=least, most=most))
+        fix(self, "discount", checks.discount(self.discount))
+
+    @cached_property
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        return dict.fromkeys(("counts", *self.state_kind.names()), (self.arms,))
+
+    @cached_property
+    def _prior_pair(self) -> tuple[FloatArray, FloatArray]:
+        first, second = (np.ones(self.arms) * getattr(self, name) for name in self.state_kind.names())
+        return first, second
+
+    def prior(self) -> Any:
+        """The state before any observation."""
+        first, second = self._prior_pair
+        return self._state(np.zeros(self.arms, dtype=np.int64), first.copy(), second.copy())
+
+    def _state(self, counts: NDArray[np.int64], first: FloatArray, second: FloatArray) -> Any:
+        parts: tuple[Any, ...] = (counts, first, second)
+        return self.state_kind(**dict(zip(self._shapes, parts, strict=True)))
+
+    def check_reward(self, reward: object) -> float:
+        """A reward that this belief can absorb."""
+        raise NotImplementedError
+
+    def _wrong(self, rewards: FloatArray) -> NDArray[np.bool_]:
+        """Which rewards this belief cannot absorb."""
+        raise NotImplementedError
+
+    def update(self, state: Any, arm: int, reward: float, context: ArrayLike | None = None) -> Any:
+        """The state after one observation (sequential update)."""
+        check_state(self, state, self.state_kind, self._shapes)
+        arm, reward = checks.arm_index(arm, self.arms), self.check_reward(reward)
+        checks.no_context(context)
+        return self._learn(state, np.array([arm]), np.array([reward]))
+
+    def update_batch(self, state: Any, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None) -> Any:
+        """The state after a history (batch update): all of it, or an error and none of it."""
+        check_state(self, state, self.state_kind, self._shapes)
+        checks.no_context(contexts)
+        played = checks.arm_indices(arms, self.arms)
+        paid = check_rewards(rewards, played)
+        for first in np.flatnonzero(self._wrong(paid))[:1]:
+            try:
+                self.check_reward(paid[first])
+            except RewardError as problem:
+                raise RewardError(f"At index {first}: {problem}") from None
+        return self._learn(state, played, paid)
+
+    def follow(self, state: Any, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None) -> Any:
+        """A history, one observation after another: the same state as repeated updates, to the last bit."""
+        return self.update_batch(state, arms, rewards, contexts)
+
+    def _learn(self, state: Any, arms: NDArray[np.int64], rewards: FloatArray) -> Any:
+        first, second = (part.copy() for part in state.pair)
+        doors.pairs_follow(self.family, first, second, arms, rewards, *self._prior_pair, self.discount)
+        return self._state(state.counts + np.bincount(arms, minlength=self.arms), first, second)
+
+    def marginals(self, state: Any, context: ArrayLike | None = None) -> Marginals:
+        """The law of each arm's expected reward."""
+        check_state(self, state, self.state_kind, self._shapes)
+        checks.no_context(context)
+        return Marginals(self.family, np.column_stack([*state.pair, np.zeros(self.arms)]))
+
+    def state_from_json(self, text: str | bytes) -> Any:
+        """Read a state that ``state.to_json()`` wrote."""
+        return state_from_json(text, self.state_kind, self._shapes)

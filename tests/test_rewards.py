@@ -1,0 +1,337 @@
+"""Other rewards: counts, waiting times, categories, log odds, and beliefs that forget, each against something slow."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import integrate, optimize, stats
+
+import doublesampling as ds
+from doublesampling.errors import ContextError, RewardError, SettingError
+from doublesampling.rules import belief, categories, directed, doors, draws, reward, special
+from tests import oracle
+from tests.chance import assert_counts, assert_law, assert_mean
+from tests.test_engine import run, same
+
+RNG = np.random.default_rng
+ADDRESS = (np.uint64(5), np.uint64(0), np.uint64(3), np.uint64(9))
+LOGISTIC = ds.Logistic(arms=2, dimension=2)
+CONTEXTS = RNG(0).normal(size=(7, 2))
+
+WORLDS = [
+    ds.PoissonBandit([2.0, 2.5]),
+    ds.PoissonBandit([0.0, 0.5, 0.7]),
+    ds.ExponentialBandit([1.0, 1.5]),
+    ds.ExponentialBandit([0.1, 0.2, 0.3]),
+    ds.CategoricalBandit([[0.5, 0.3, 0.2], [0.4, 0.3, 0.3]], values=[0, 1, 5]),
+    ds.LogisticBandit(weights=[[1.0, 0.0], [0.5, 0.5], [0.0, -1.0]], context=CONTEXTS),
+]
+POLICIES = [
+    ds.DoubleSampling(),
+    ds.DoubleSampling(horizon=40),
+    ds.DoubleSampling(samples=None),
+    ds.ThompsonSampling(),
+    ds.BayesUCB(),
+    ds.BayesUCB(samples=50),
+    ds.Greedy(),
+    ds.EpsilonGreedy(0.3),
+    ds.TopTwo(),
+    ds.InformationDirected(samples=60),
+    ds.Oracle(),
+]
+FORGETFUL = [
+    (ds.BernoulliBandit([0.3, 0.5, 0.6]), ds.BetaBernoulli(arms=3, discount=0.95)),
+    (ds.PoissonBandit([2.0, 2.5]), ds.GammaPoisson(arms=2, discount=0.9)),
+    (ds.ExponentialBandit([1.0, 2.0]), ds.GammaExponential(arms=2, discount=0.9)),
+    (ds.GaussianBandit([0.0, 0.3], noise=0.5), ds.Gaussian(arms=2, mean=0.0, discount=0.9)),
+    (
+        ds.LinearGaussianBandit(weights=[[0.4, 0.4], [0.8, 0.2]], noise=0.2, context=CONTEXTS),
+        ds.LinearGaussian(arms=2, dimension=2, covariance=[[2.0, 0.5], [0.5, 1.0]], discount=0.9),
+    ),
+    (
+        ds.CategoricalBandit([[0.5, 0.3, 0.2], [0.4, 0.3, 0.3]], values=[0, 1, 5]),
+        ds.DirichletCategorical(arms=2, values=[0, 1, 5], discount=0.9),
+    ),
+]
+
+
+def default(bandit):
+    from doublesampling.engine.plan import default_belief
+
+    return default_belief(bandit)
+
+
+@pytest.mark.parametrize("shape", [0.05, 0.7, 1.0, 3.0, 250.0, 1e5])
+@pytest.mark.parametrize("log_tail", [-1e-3, -0.7, -5.0, -30.0, -500.0])
+def test_gamma_quantiles(shape, log_tail):
+    for side, quantile in ((1.0, stats.gamma(shape).isf), (-1.0, stats.gamma(shape).ppf)):
+        wanted = quantile(math.exp(log_tail))
+        for start in (math.nan, math.log(shape) - 1.0, math.log(shape) + 0.5):
+            found = special.log_gamma_quantile(shape, log_tail, start, side)
+            if 1e-290 < wanted < 1e290:
+                assert math.exp(found) == pytest.approx(wanted, rel=1e-8)
+            else:  # SciPy's quantile underflows; its tail is lower^shape / Gamma(shape + 1) there
+                assert found * shape - math.lgamma(shape + 1.0) == pytest.approx(log_tail, rel=1e-8)
+
+
+@pytest.mark.parametrize("family", [belief.GAMMA, belief.INVERSE_GAMMA])
+@pytest.mark.parametrize("seed", range(12))
+def test_probability_of_gamma_arms(family, seed):
+    """Against a fine Simpson rule on SciPy's densities, over the logarithm of the reward."""
+    rng = RNG(seed)
+    arms = int(rng.integers(2, 6))
+    shape = 10 ** rng.uniform(-0.3, 5, arms)
+    rate = shape * np.exp(rng.choice([1.0, 0.1, 0.01]) * rng.normal(size=arms))
+    laws = [
+        stats.gamma(s, scale=1 / r) if family == belief.GAMMA else stats.invgamma(s, scale=r)
+        for s, r in zip(shape, rate, strict=True)
+    ]
+    z = np.linspace(min(np.log(law.ppf(1e-15)) for law in laws), max(np.log(law.isf(1e-15)) for law in laws), 400_001)
+    x = np.exp(z)
+    below = np.array([law.cdf(x) for law in laws])
+    density = np.array([law.pdf(x) * x for law in laws])
+    wanted = [integrate.simpson(density[a] * np.prod(np.delete(below, a, axis=0), axis=0), x=z) for a in range(arms)]
+    found = doors.exact_optimality(family, np.column_stack([shape, rate, np.zeros(arms)]))
+    np.testing.assert_allclose(found, wanted, atol=1e-8)
+
+
+@pytest.mark.parametrize("mean", [0.0, 0.2, 3.7, 40.0, 5000.0])
+def test_poisson_draws_by_inversion(mean):
+    rng = RNG(1)
+    drawn = np.array([draws.poisson_from_uniform(u, mean) for u in rng.random(20_000)])
+    span = np.arange(int(drawn.max()) + 2)
+    chances = np.append(stats.poisson(mean).pmf(span), stats.poisson(mean).sf(span[-1]))
+    assert_counts(np.bincount(drawn, minlength=span.size + 1), chances / chances.sum())
+
+
+def test_poisson_probabilities():
+    for k, mean in ((0, 3.3), (1, 0.1), (7, 7.0), (1000, 950.0), (3, 1e4)):
+        assert special.log_poisson_pmf(k, mean) == pytest.approx(stats.poisson(mean).logpmf(k), rel=1e-12)
+
+
+def test_rewards_follow_their_laws():
+    times = [(np.uint64(1), np.uint64(0), np.uint64(0), np.uint64(t)) for t in range(1, 8001)]
+    assert_law([reward.exponential_reward(2.5, 1, address) for address in times], stats.expon(scale=2.5).cdf)
+    chances = np.array([0.2, 0.0, 0.5, 0.3])
+    assert_counts(np.bincount([reward.category_of_reward(chances, 1, a) for a in times], minlength=4), chances)
+
+
+def test_dirichlet_draws_have_beta_shares():
+    weights = np.array([0.3, 2.0, 5.0])
+    out = np.empty((8000, 3))
+    for i, row in enumerate(out):
+        draws.fill_dirichlet(ADDRESS, draws.POSTERIOR, np.uint64(i), weights, row)
+    np.testing.assert_allclose(out.sum(axis=1), 1.0)
+    for k, weight in enumerate(weights):
+        assert_law(out[:, k], stats.beta(weight, weights.sum() - weight).cdf)
+
+
+def test_a_dirichlet_of_two_categories_is_a_beta():
+    dirichlet, beta = ds.DirichletCategorical(arms=2, values=[0, 1]), ds.BetaBernoulli(arms=2)
+    arms, rewards = [0, 0, 1, 1, 1], [0, 1, 1, 1, 0]
+    first = dirichlet.update_batch(dirichlet.prior(), arms, rewards)
+    second = beta.update_batch(beta.prior(), arms, rewards)
+    wanted = beta.marginals(second)
+    drawn = dirichlet.marginals(first).draws(20_000, seed=2)
+    for arm in range(2):
+        assert_law(drawn[:, arm], lambda x, arm=arm: wanted.cdf(x)[:, arm])
+    p = ds.probability_optimal(beta, second)[0]
+    assert_mean((drawn[:, 0] > drawn[:, 1]).astype(float), p)
+
+
+@pytest.mark.parametrize("reward_paid", [0.0, 1.0])
+@pytest.mark.parametrize("scale", [1.0, 100.0, 1e-3])
+def test_logistic_update_is_laplaces_method(reward_paid, scale):
+    mean, covariance = np.array([0.3, -0.2]), scale * np.array([[2.0, 0.3], [0.3, 1.0]])
+    x, sign = np.array([1.0, 0.7]), 2.0 * reward_paid - 1.0
+    inverse = np.linalg.inv(covariance)
+
+    def slope(w):
+        return inverse @ (w - mean) - sign * x / (1.0 + math.exp(sign * x @ w))
+
+    mode = optimize.root(slope, mean, tol=1e-14).x
+    chance = 1.0 / (1.0 + math.exp(-x @ mode))
+    found = ds.Logistic(arms=2, dimension=2, mean=mean, covariance=covariance)
+    state = found.update(found.prior(), 1, reward_paid, x)
+    np.testing.assert_allclose(state.mean[1], mode, rtol=1e-9)
+    wanted = np.linalg.inv(inverse + chance * (1 - chance) * np.outer(x, x))
+    np.testing.assert_allclose(state.covariance[1], wanted, rtol=1e-8)
+    assert np.array_equal(state.mean[0], mean)
+
+
+def test_logistic_learns_what_the_exact_posterior_says():
+    """One weight, 300 rewards, against the posterior by quadrature: within a tenth of its deviation."""
+    rng = RNG(4)
+    x = rng.normal(size=(300, 1))
+    y = (rng.random(300) < 1 / (1 + np.exp(-0.8 * x[:, 0]))).astype(float)
+    found = ds.Logistic(arms=2, dimension=1)
+    state = found.update_batch(found.prior(), np.zeros(300), y, x)
+    w = np.linspace(-3, 3, 6001)
+    log_density = -0.5 * w**2 - np.logaddexp(0.0, -np.outer(2 * y - 1, w) * x).sum(axis=0)
+    density = np.exp(log_density - log_density.max())
+    mean = (w * density).sum() / density.sum()
+    deviation = math.sqrt(((w - mean) ** 2 * density).sum() / density.sum())
+    assert state.mean[0, 0] == pytest.approx(mean, abs=0.1 * deviation)
+    assert state.root[0, 0, 0] == pytest.approx(deviation, rel=0.05)
+
+
+def test_logistic_mean_by_quadrature():
+    for location, scale in ((0.0, 1.0), (2.0, 0.1), (-3.0, 4.0), (1.0, 10.0)):
+        z = np.linspace(location - 12 * scale, location + 12 * scale, 200_001)
+        wanted = integrate.simpson(stats.norm(location, scale).pdf(z) / (1 + np.exp(-z)), x=z)
+        assert belief.logistic_mean(location, scale) == pytest.approx(wanted, abs=1e-5)
+
+
+def test_forgetting_fades_natural_parameters_towards_the_prior():
+    found = ds.BetaBernoulli(arms=2, alpha=2.0, beta=3.0, discount=0.8)
+    state = found.update_batch(found.prior(), [0, 1, 0], [1, 0, 0])
+    np.testing.assert_allclose(state.alpha, [2 + 0.8**2, 2.0])
+    np.testing.assert_allclose(state.beta, [3 + 1, 3 + 0.8])
+
+
+def test_forgetting_a_linear_belief_is_the_geometric_mean_with_its_prior():
+    rng = RNG(2)
+    prior: dict[str, Any] = {"mean": [0.5, -1.0], "covariance": [[2.0, 0.5], [0.5, 1.0]], "alpha": 2.0, "beta": 3.0}
+    found = ds.LinearGaussian(arms=2, dimension=2, discount=0.9, **prior)
+    state = found.prior()
+    first = np.linalg.inv(np.array(prior["covariance"]))
+    u0 = np.array(prior["mean"])
+    precision, shift, alpha, energy = first.copy(), first @ u0, 2.0, 3.0 + 0.5 * u0 @ first @ u0
+    for _ in range(30):
+        x, y = rng.normal(size=2), rng.normal()
+        state = found.update(state, 0, y, x)
+        precision = 0.9 * precision + 0.1 * first + np.outer(x, x)
+        shift = 0.9 * shift + 0.1 * first @ u0 + y * x
+        alpha = 0.9 * alpha + 0.1 * 2.0 + 0.5
+        energy = 0.9 * energy + 0.1 * (3.0 + 0.5 * u0 @ first @ u0) + 0.5 * y * y
+    mean = np.linalg.solve(precision, shift)
+    np.testing.assert_allclose(state.covariance[0], np.linalg.inv(precision), rtol=1e-9)
+    np.testing.assert_allclose(state.mean[0], mean, rtol=1e-9)
+    assert state.alpha[0] == pytest.approx(alpha)
+    assert state.beta[0] == pytest.approx(energy - 0.5 * mean @ precision @ mean, rel=1e-9)
+    # the other arm saw nothing and is where it began
+    np.testing.assert_allclose(state.mean[1], u0, rtol=1e-12)
+    np.testing.assert_allclose(state.covariance[1], prior["covariance"], rtol=1e-12)
+    assert (state.alpha[1], state.beta[1]) == pytest.approx((2.0, 3.0))
+
+
+@pytest.mark.parametrize("bandit", WORLDS, ids=repr)
+def test_new_worlds_give_the_same_numbers_in_any_chunks(bandit):
+    same(
+        run(bandit, POLICIES, threads=1, horizon=15, realizations=70),
+        run(bandit, POLICIES, threads=3, horizon=15, realizations=70),
+    )
+
+
+STEPPED = [(bandit, default(bandit)) for bandit in WORLDS] + FORGETFUL
+
+
+@pytest.mark.parametrize(
+    ("bandit", "known"), STEPPED, ids=[f"{type(k).__name__}{i}" for i, (_, k) in enumerate(STEPPED)]
+)
+def test_the_engine_walks_the_steps_that_decide_walks(bandit, known):
+    """Beliefs, sampling and choices of realization 0 are those of decide, step by step."""
+    samples = 50 if isinstance(known, ds.DirichletCategorical) else None  # its quantiles come from samples alone
+    walked: list[Any] = [
+        ds.DoubleSampling(), ds.DoubleSampling(horizon=30), ds.Greedy(), ds.EpsilonGreedy(0.3),
+        ds.InformationDirected(samples=60), ds.BayesUCB(samples=samples),
+    ]  # fmt: skip
+    found = run(bandit, walked, belief=known, realizations=1, keep="trajectories", horizon=30)
+    for i, policy in enumerate(walked):
+        state = known.prior()
+        for t in range(30):
+            context = CONTEXTS[t % len(CONTEXTS)] if hasattr(known, "dimension") else None
+            arm = int(found.trajectory_arm[0, i, 0, t])
+            assert ds.decide(policy, known, state, context, seed=3, time=t + 1).arm == arm
+            state = known.update(state, arm, float(found.trajectory_reward[0, i, 0, t]), context)
+
+
+def test_posterior_draws_of_thompson_sampling_play_arms_by_their_probability():
+    """Where the engine draws each arm, the first decision after the prior shows the exact probability."""
+    bandit, known = ds.PoissonBandit([1.0, 1.0]), ds.GammaPoisson(arms=2, shape=(1.0, 3.0))
+    found = run(bandit, [ds.ThompsonSampling()], belief=known, realizations=6000, horizon=1, keep="trajectories")
+    p = ds.probability_optimal(known, known.prior())
+    assert_mean(found.trajectory_arm.values.ravel(), p[1])
+
+
+def test_directed_sampling_against_its_slow_twin():
+    rng = RNG(8)
+    for arms in (2, 3, 6):
+        drawn = rng.normal(rng.normal(size=arms), rng.uniform(0.1, 2.0, arms), size=(500, arms))
+        work = np.empty((arms + directed.EXTRA_ROWS, arms))
+        directed.tally(drawn, work)
+        regret, information = oracle.regret_and_information(drawn)
+        np.testing.assert_allclose(work[-2], regret, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(work[-1], information, rtol=1e-9, atol=1e-12)
+        first, second, chance = directed.least_ratio(work[-2], work[-1])
+        mixed = chance * regret[first] + (1 - chance) * regret[second]
+        found = mixed**2 / (chance * information[first] + (1 - chance) * information[second])
+        assert found <= oracle.least_information_ratio(regret, information) * (1 + 1e-6)
+
+
+def test_directed_sampling_exploits_when_sure():
+    decision = ds.decide_from_draws(ds.InformationDirected(), [[0.1, 0.9], [0.2, 0.8]], seed=1)
+    assert decision.arm == 1
+    assert decision.propensities.tolist() == [0.0, 1.0]
+
+
+def test_a_quantile_of_draws():
+    drawn = RNG(3).normal(size=(101, 2))
+    for rank in (0, 1, 30, 50, 51, 99, 100):
+        assert categories._quantile(drawn.copy(), 1, rank) == np.sort(drawn[:, 1])[rank]
+
+
+def test_forgetting_helps_where_the_best_arm_changes_and_not_where_it_stays():
+    moving = ds.ChangingBernoulliBandit([[0.2, 0.8], [0.8, 0.2]], every=250)
+    still = ds.BernoulliBandit([0.2, 0.8])
+    options: Any = {"horizon": 1000, "realizations": 200, "times": [1000]}
+    keeps, fades = ds.BetaBernoulli(arms=2), ds.BetaBernoulli(arms=2, discount=0.97)
+    policy = [ds.ThompsonSampling()]
+    assert (
+        run(moving, policy, belief=fades, **options).cumulative_regret.item()
+        < 0.5 * run(moving, policy, belief=keeps, **options).cumulative_regret.item()
+    )
+    assert (
+        run(still, policy, belief=fades, **options).cumulative_regret.item()
+        > run(still, policy, belief=keeps, **options).cumulative_regret.item()
+    )
+
+
+def test_a_changing_bandit_counts_regret_against_the_best_of_each_stage():
+    moving = ds.ChangingBernoulliBandit([[1.0, 0.0], [0.0, 1.0]], every=3)
+    found = run(moving, [ds.Oracle()], horizon=12, realizations=3, keep="trajectories")
+    assert found.trajectory_arm.values[0, 0, 0].tolist() == [0, 0, 0, 1, 1, 1] * 2
+    assert (found.cumulative_regret == 0.0).all()
+    assert (found.observed_cumulative_regret == 0.0).all()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "words"),
+    [
+        (lambda: ds.GammaPoisson(arms=2).check_reward(1.5), RewardError, "a count"),
+        (lambda: ds.GammaPoisson(arms=2).update_batch(ds.GammaPoisson(arms=2).prior(), [0, 1], [1, -1]), RewardError,
+         "At index 1: reward must be a count"),
+        (lambda: ds.GammaExponential(arms=2).check_reward(0.0), RewardError, "above 0"),
+        (lambda: ds.GammaExponential(arms=2, shape=1.0), SettingError, "shape must be above 1"),
+        (lambda: ds.DirichletCategorical(arms=2, values=[1, 1]), SettingError, "different numbers"),
+        (lambda: ds.DirichletCategorical(arms=2, values=[0, 1]).check_reward(2), RewardError, "one of"),
+        (lambda: ds.DirichletCategorical(arms=2, values=[0, 1], concentration=[1, 2, 3]), SettingError,
+         "concentration"),
+        (lambda: ds.Logistic(arms=2, dimension=2).check_reward(0.5), RewardError, "0 or 1"),
+        (lambda: ds.decide(ds.Greedy(), LOGISTIC, LOGISTIC.prior(), [1.0]), ContextError, "must hold 2 numbers"),
+        (lambda: ds.BetaBernoulli(arms=2, discount=1.1), SettingError, "discount must be a number from 0.5 to 1"),
+        (lambda: ds.PoissonBandit([-1.0, 2.0]), SettingError, r"means\[0\]"),
+        (lambda: ds.CategoricalBandit([[0.5, 0.6], [0.5, 0.5]], values=[0, 1]), SettingError, "add up to 1"),
+        (lambda: ds.ChangingBernoulliBandit([0.5, 0.6]), SettingError, "stage, arm"),
+        (lambda: run(ds.PoissonBandit([1, 2]), [ds.UCB1()]), SettingError, "without a discount"),
+        (lambda: run(ds.PoissonBandit([1, 2]), [ds.Greedy()], belief=ds.BetaBernoulli(arms=2)), SettingError,
+         "Use GammaPoisson"),
+        (lambda: run(WORLDS[4], [ds.Greedy()], belief=ds.DirichletCategorical(arms=2, values=[0, 1])), SettingError,
+         "the bandit pays"),
+        (lambda: ds.InformationDirected(samples=1), SettingError, "at least 2"),
+    ],
+)  # fmt: skip
+def test_bad_input(wrong, error, words):
+    with pytest.raises(error, match=words):
+        wrong()
