@@ -37,6 +37,7 @@ POLICIES = [
     ds.Greedy(),
     ds.EpsilonGreedy(0.3),
     ds.TopTwo(),
+    ds.InformationDirected(),
     ds.InformationDirected(samples=60),
     ds.Oracle(),
 ]
@@ -235,7 +236,7 @@ def test_the_engine_walks_the_steps_that_decide_walks(bandit, known):
     samples = 50 if isinstance(known, ds.DirichletCategorical) else None  # its quantiles come from samples alone
     walked: list[Any] = [
         ds.DoubleSampling(), ds.DoubleSampling(horizon=30), ds.Greedy(), ds.EpsilonGreedy(0.3),
-        ds.InformationDirected(samples=60), ds.BayesUCB(samples=samples),
+        ds.InformationDirected(samples=60), ds.InformationDirected(samples=samples), ds.BayesUCB(samples=samples),
     ]  # fmt: skip
     found = run(bandit, walked, belief=known, realizations=1, keep="trajectories", horizon=30)
     for i, policy in enumerate(walked):
@@ -260,7 +261,8 @@ def test_directed_sampling_against_its_slow_twin():
     for arms in (2, 3, 6):
         drawn = rng.normal(rng.normal(size=arms), rng.uniform(0.1, 2.0, arms), size=(500, arms))
         work = np.empty((arms + directed.EXTRA_ROWS, arms))
-        directed.tally(drawn, work)
+        directed.tally_draws(drawn, work)
+        directed.fill_regret_and_information(work)
         regret, information = oracle.regret_and_information(drawn)
         np.testing.assert_allclose(work[-2], regret, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(work[-1], information, rtol=1e-9, atol=1e-12)
@@ -268,6 +270,25 @@ def test_directed_sampling_against_its_slow_twin():
         mixed = chance * regret[first] + (1 - chance) * regret[second]
         found = mixed**2 / (chance * information[first] + (1 - chance) * information[second])
         assert found <= oracle.least_information_ratio(regret, information) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("family", [belief.BETA, belief.STUDENT, belief.GAMMA, belief.INVERSE_GAMMA, belief.LOGISTIC])
+@pytest.mark.parametrize("arms", [2, 4])
+def test_exact_regret_and_information_are_the_limit_of_draws(family, arms):
+    rng = RNG(arms)
+    shapes = {belief.STUDENT: (0.0, 2.0, 9.0), belief.LOGISTIC: (0.0, 2.0, math.inf)}.get(family, (4.0, 9.0, 0.0))
+    parameters = np.column_stack([shapes[0] + rng.normal(size=arms) ** 2, shapes[1] * rng.uniform(0.5, 1, arms),
+                                  np.full(arms, shapes[2])])  # fmt: skip
+    work = doors.tally_exactly(family, parameters)
+    directed.fill_regret_and_information(work)
+    assert work[arms].sum() == pytest.approx(1.0, abs=1e-8)
+    batches = []
+    for seed in range(100):  # enough that their mean is normal
+        words = np.array([seed, 0, 0, 1], dtype=np.uint64)
+        drawn = doors.posterior_draws(family, parameters, 5000, words)
+        batches.append(np.concatenate(oracle.regret_and_information(drawn)))
+    for found, wanted in zip(np.array(batches).T, np.concatenate([work[-2], work[-1]]), strict=True):
+        assert_mean(found, wanted)
 
 
 def test_directed_sampling_exploits_when_sure():

@@ -12,7 +12,7 @@ from doublesampling.beliefs import Belief, BetaBernoulli, DirichletCategorical, 
 from doublesampling.beliefs.marginals import address_words, share_of_bests
 from doublesampling.errors import DrawsError, SettingError
 from doublesampling.policies import Policy
-from doublesampling.rules import rivals
+from doublesampling.rules import doors, rivals
 from doublesampling.rules.compiled import plain
 
 FloatArray = NDArray[np.float64]
@@ -103,10 +103,12 @@ class _FromBelief:
         exact = self.laws.upper_quantiles(log_tail) if samples is None else None
         if exact is not None:
             return exact
-        return _sample_quantiles(self.draws(samples or DirichletCategorical.many), log_tail)
+        return _sample_quantiles(self.laws.draws_at(samples or DirichletCategorical.many, self.words), log_tail)
 
-    def draws(self, samples: int) -> FloatArray:
-        return self.laws.draws_at(samples, self.words)
+    def regret_and_information(self, samples: int | None) -> FloatArray:
+        if samples is None and isinstance(self.laws, Marginals):
+            return doors.tally_exactly(self.laws.family, self.laws.parameters)
+        return doors.tally_draws(self.laws.draws_at(samples or DirichletCategorical.many, self.words))
 
     def wins_and_losses(self) -> FloatArray:
         if not isinstance(self.belief, BetaBernoulli) or self.belief.discount < 1.0:
@@ -148,8 +150,8 @@ class _FromDraws:
     def upper_quantiles(self, log_tail: float, samples: int | None) -> FloatArray:
         return _sample_quantiles(self.given, log_tail)
 
-    def draws(self, samples: int) -> FloatArray:
-        return self.given
+    def regret_and_information(self, samples: int | None) -> FloatArray:
+        return doors.tally_draws(self.given)
 
     def wins_and_losses(self) -> FloatArray:
         raise SettingError("This policy counts wins and losses, which posterior draws do not show. Use another.")

@@ -49,8 +49,8 @@ class Evidence(Protocol):
     def upper_quantiles(self, log_tail: float, samples: int | None) -> FloatArray:
         """A number per arm in the order of its quantile: exact, or of so many samples."""
 
-    def draws(self, samples: int) -> FloatArray:
-        """Posterior draws of the expected rewards, float array (sample, arm)."""
+    def regret_and_information(self, samples: int | None) -> FloatArray:
+        """What information-directed sampling knows of every two arms: exact, or of so many samples."""
 
     def wins_and_losses(self) -> FloatArray:
         """What was seen of each arm, float array (arm, 2); an error where rewards are not 0 or 1."""
@@ -328,18 +328,20 @@ class LinUCB:
 class InformationDirected:
     """Information-directed sampling: the least squared regret per information about which arm is the best.
 
-    Regret and information are estimated from so many posterior ``samples`` (Russo and Van Roy, 2014, with the variance
-    form of the information). It plays a mixture of two arms at most.
+    Russo and Van Roy (2014), with the variance form of the information: a mixture of two arms at most. With
+    ``samples``, regret and information come from that many posterior samples; None takes them exactly.
     """
 
-    samples: int = 1000
+    samples: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "samples", checks.integer("samples", self.samples, least=2, most=10**6))
+        if self.samples is not None:
+            object.__setattr__(self, "samples", checks.integer("samples", self.samples, least=2, most=10**6))
 
     def choose(self, evidence: Evidence) -> Choice:
         """One of the two arms. The propensities are those of the mixture, given the samples."""
-        arm, first, second, chance = doors.directed_choice(evidence.draws(self.samples), evidence.words)
+        work = evidence.regret_and_information(self.samples)
+        arm, first, second, chance = doors.directed_choice(work, evidence.words)
         p = evidence.probability_optimal(None)
         propensities = np.zeros(p.size)
         propensities[second] += 1.0 - chance

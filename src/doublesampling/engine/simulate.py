@@ -198,7 +198,8 @@ def guess_seconds(plan: Plan, unit: Unit) -> float:
     problem, kind = plan.problems[unit.problem], plan.policies[unit.policy].whole[play.KIND]
     integrates = plain(play.sees_optimality)(kind) and (problem.family != "beta" or problem.arms > 3)
     per_step = 0.3e-6 * problem.arms + (1e-6 * problem.arms if integrates else 0.0)
-    if kind == play.INFORMATION_DIRECTED or (integrates and FAMILIES[problem.family].samples_itself):
+    samples = plan.policies[unit.policy].whole[play.SAMPLES]
+    if (kind == play.INFORMATION_DIRECTED and samples > 0) or (integrates and FAMILIES[problem.family].samples_itself):
         per_step += 1e-4 * problem.arms  # a thousand samples
     return BLOCK * plan.horizon * (per_step + 2e-9 * problem.arms * problem.dimension**2)
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from doublesampling.rules import belief, play, reward
 from doublesampling.rules.choice import explore, mode
 from doublesampling.rules.compiled import rule, spliced
-from doublesampling.rules.directed import directed_choice
+from doublesampling.rules.directed import directed_choice, tally_draws
 from doublesampling.rules.draws import POSTERIOR, Address, fill_dirichlet
 from doublesampling.rules.rivals import bayes_ucb_log_tail, sample_rank
 
@@ -99,7 +99,8 @@ def categories_step(
     elif kind == play.TOP_TWO:
         arm = play.top_two(real, address, p, votes)
     elif kind == play.INFORMATION_DIRECTED:
-        arm = directed_choice(draws, address, work)[0]
+        tally_draws(draws, work)
+        arm = directed_choice(address, work)[0]
     else:
         for a in range(arms):
             if kind == play.ORACLE:

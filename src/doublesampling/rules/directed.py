@@ -1,46 +1,118 @@
-"""Information-directed sampling: the least squared regret per information (Russo and Van Roy, 2014), from samples.
+"""Information-directed sampling: the least squared regret per information (Russo and Van Roy, 2014).
 
-Of M posterior samples of every arm's expected reward: the regret of an arm is what the best arm is expected to pay
-more, its information the variance of its expected reward over which arm is the best. The mixture of two arms with the
-least (expected regret)^2 / information is played.
+The regret of an arm is what the best arm is expected to pay more; its information the variance of its expected reward
+over which arm is the best. The mixture of two arms with the least (expected regret)^2 / information is played. What is
+needed is E[reward of a, b is best] for every two arms: by quadrature, or from posterior samples.
 """
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
 
+from doublesampling.rules.belief import BETA, GAMMA, INVERSE_GAMMA, marginal_mean, reward_of_coordinate
 from doublesampling.rules.compiled import inlined, rule
 from doublesampling.rules.draws import EXPLORATION, Address, uniform
+from doublesampling.rules.optimality import (
+    CENTRE,
+    UPPER,
+    Fineness,
+    gather_upward,
+    node_of,
+    panel_bottom,
+    panel_densities,
+    survey,
+    weight_of,
+)
 
 FloatArray = NDArray[np.float64]
 
-EXTRA_ROWS = 4  # of work space below one row per arm: how often best, mean, regret, information
+EXTRA_ROWS = 3  # of work space below one row per arm: how probably best, regret, information
+_CERTAIN = 1e-12  # a probability that is as good as none
 
 
 @rule
-def tally(draws: FloatArray, work: FloatArray) -> None:
-    """Regret and information of every arm, in the last two rows of work, (arm + 4, arm)."""
+def tally_draws(draws: FloatArray, work: FloatArray) -> None:
+    """E[reward of a, b is best] at (b, a) of work, (arm + 3, arm), and P(b is best) below, from draws (sample, arm)."""
     samples, arms = draws.shape
-    for i in range(arms + EXTRA_ROWS):
+    for i in range(arms + 1):
         for a in range(arms):
             work[i, a] = 0.0
-    top = 0.0
     for m in range(samples):
         best = 0
         for a in range(1, arms):
             if draws[m, a] > draws[m, best]:
                 best = a
-        work[arms, best] += 1.0
-        top += draws[m, best]
+        work[arms, best] += 1.0 / samples
         for a in range(arms):
-            work[best, a] += draws[m, a]
-            work[arms + 1, a] += draws[m, a] / samples
+            work[best, a] += draws[m, a] / samples
+
+
+@rule
+def _panel_tally(count: int, rewards: FloatArray, panel: FloatArray, partial: FloatArray, work: FloatArray) -> None:
+    """Add one panel: f_b times every other F, and the conditional mean of a below b's reward."""
+    for b in range(count):
+        for j in range(rewards.size):
+            mass = weight_of(j) * panel[b, 0, j]
+            for c in range(count):
+                if c != b:
+                    mass *= panel[c, 1, j]
+            if mass <= 0.0:
+                continue
+            work[count, b] += mass
+            work[b, b] += mass * rewards[j]
+            for a in range(count):
+                if a != b and panel[a, 1, j] > _CERTAIN:
+                    work[b, a] += mass * min(partial[a, j] / panel[a, 1, j], rewards[j])
+
+
+@rule
+def tally_exactly(
+    family: int, parameters: FloatArray, fineness: Fineness, arms: FloatArray, panel: FloatArray, partial: FloatArray,
+    work: FloatArray,
+) -> None:  # fmt: skip
+    """The same by quadrature. Work space: arms and panel as in probability_optimal, partial (arm + 2, node)."""
+    count = parameters.shape[0]
+    floor = survey(family, parameters, fineness, arms)
+    shift = 0.0 if family in (BETA, GAMMA, INVERSE_GAMMA) else parameters[0, 0] - arms[0, CENTRE]
+    top = -math.inf
+    for i in range(count + 1):
+        for a in range(count):
+            work[i, a] = 0.0
+    for a in range(count):
+        top = max(top, arms[a, UPPER])
+        work[count + 1, a] = marginal_mean(family, parameters[a, 0], parameters[a, 1])  # what is left of it below top
+    rewards, weighted = partial[count], partial[count + 1]
+    while top > floor:
+        bottom = panel_bottom(family, parameters, fineness[1], arms, top, floor)
+        if not bottom < top:  # narrower than the spacing of floating-point numbers
+            break
+        half = 0.5 * (top - bottom)
+        panel_densities(family, parameters, arms, top, half, panel)
+        for j in range(rewards.size):
+            rewards[j] = reward_of_coordinate(family, shift + top + half * (node_of(j) - 1.0))
+        for a in range(count):
+            for j in range(rewards.size):
+                weighted[j] = rewards[j] * panel[a, 0, j]
+            work[count + 1, a] -= gather_upward(weighted, work[count + 1, a], partial[a])
+        _panel_tally(count, rewards, panel, partial, work)
+        top = bottom
+
+
+@rule
+def fill_regret_and_information(work: FloatArray) -> None:
+    """The last two rows of work, from the rest of it."""
+    arms = work.shape[1]
     for a in range(arms):
-        mean = work[arms + 1, a]
-        work[arms + 2, a] = max(top / samples - mean, 0.0)
+        mean = regret = information = 0.0
         for b in range(arms):
-            if work[arms, b] > 0.0:
+            mean += work[b, a]
+            regret += work[b, b] - work[b, a]  # never below zero, term by term
+        for b in range(arms):
+            if work[arms, b] > _CERTAIN:
                 change = work[b, a] / work[arms, b] - mean
-                work[arms + 3, a] += work[arms, b] / samples * change * change
+                information += work[arms, b] * change * change
+        work[arms + 1, a], work[arms + 2, a] = regret, information
 
 
 @inlined
@@ -73,10 +145,10 @@ def least_ratio(regret: FloatArray, information: FloatArray) -> tuple[int, int, 
 
 
 @rule
-def directed_choice(draws: FloatArray, address: Address, work: FloatArray) -> tuple[int, int, int, float]:
-    """The arm played, then the two arms of the mixture and the chance of the first."""
-    tally(draws, work)
-    arms = draws.shape[1]
-    first, second, chance = least_ratio(work[arms + 2], work[arms + 3])
+def directed_choice(address: Address, work: FloatArray) -> tuple[int, int, int, float]:
+    """The arm played, then the two arms of the mixture and the chance of the first; from a work that was tallied."""
+    fill_regret_and_information(work)
+    arms = work.shape[1]
+    first, second, chance = least_ratio(work[arms + 1], work[arms + 2])
     arm = first if uniform(address, EXPLORATION, np.uint64(0)) < chance else second
     return arm, first, second, chance

@@ -184,10 +184,28 @@ def dirichlet_draws(concentration: FloatArray, values: FloatArray, samples: int,
 
 
 @door
-def directed_choice(draws: FloatArray, words: WordArray) -> tuple[int, int, int, float]:
+def tally_draws(draws: FloatArray) -> FloatArray:
+    """What information-directed sampling knows of posterior draws (sample, arm)."""
+    work = np.empty((draws.shape[1] + directed.EXTRA_ROWS, draws.shape[1]))
+    directed.tally_draws(draws, work)
+    return work
+
+
+@door
+def tally_exactly(family: int, parameters: FloatArray) -> FloatArray:
+    """The same by quadrature from marginals (arm, 3)."""
+    count = parameters.shape[0]
+    work, arms = np.empty((count + directed.EXTRA_ROWS, count)), np.empty((count, optimality.SURVEY_COLUMNS))
+    panel = np.empty((count + 1, optimality.PANEL_ROWS, optimality.PANEL_NODES))
+    partial = np.empty((count + 2, optimality.PANEL_NODES))
+    directed.tally_exactly(family, parameters, optimality.EXACT, arms, panel, partial, work)
+    return work
+
+
+@door
+def directed_choice(work: FloatArray, words: WordArray) -> tuple[int, int, int, float]:
     """Information-directed sampling's arm, and the mixture of two arms it was drawn from."""
-    arms = draws.shape[1]
-    return directed.directed_choice(draws, _address(words), np.empty((arms + directed.EXTRA_ROWS, arms)))
+    return directed.directed_choice(_address(words), work)
 
 
 @door

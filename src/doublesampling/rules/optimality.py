@@ -229,6 +229,25 @@ def node_of(j: int) -> float:
 
 
 @inlined
+def weight_of(j: int) -> float:
+    """The weight of the j-th node."""
+    return _WEIGHT[j]
+
+
+@inlined
+def gather_upward(values: FloatArray, whole: float, out: FloatArray) -> float:
+    """What is left of a whole below each node of a panel, given its density there; returns the panel's share of it."""
+    for j in range(_NODES):
+        out[j] = whole
+    total = 0.0
+    for k in range(_NODES):
+        for j in range(_NODES):
+            out[j] -= _UPWARD[k, j] * values[k]
+        total += _WEIGHT[k] * values[k]
+    return total
+
+
+@inlined
 def gather_tail(density: FloatArray, below: FloatArray, tail: float) -> float:
     """F at the nodes of a panel, from the tail above it; returns the tail above the next panel."""
     for j in range(_NODES):

@@ -15,7 +15,7 @@ from doublesampling.rules.candidates import (
 )
 from doublesampling.rules.choice import draw_candidates, explore, mode
 from doublesampling.rules.compiled import inlined, rule, spliced
-from doublesampling.rules.directed import directed_choice
+from doublesampling.rules.directed import directed_choice, tally_draws, tally_exactly
 from doublesampling.rules.draws import (
     CANDIDATES,
     OPTIMALITY,
@@ -26,7 +26,7 @@ from doublesampling.rules.draws import (
     logit_beta_draw,
     uniform,
 )
-from doublesampling.rules.optimality import sampled_optimality
+from doublesampling.rules.optimality import QUICK_BETA, sampled_optimality
 from doublesampling.rules.rivals import (
     bayes_ucb_log_tail,
     fill_reward_draws,
@@ -195,17 +195,20 @@ def choose_by_value(
     starts: FloatArray,
     sample: Any,
 ) -> int:
-    """The arm of every policy that plays the largest of some number per arm; and of the one that looks at a sample.
+    """The arm of every policy that plays the largest of some number per arm, and of information-directed sampling.
 
     priors : alpha and beta of Beta arms before any observation, for policies that count wins. sample : work space of
-    information-directed sampling, (samples + arm + 4, arm). Each is None where it is not needed, and Numba compiles
-    nothing of it.
+    information-directed sampling. Each is None where it is not needed, and Numba compiles nothing of it.
     """
     kind = whole[KIND]
     if sample is not None:
-        draws = sample[: whole[SAMPLES]]
-        fill_reward_draws(family, parameters, address, draws)
-        return directed_choice(draws, address, sample[whole[SAMPLES] :])[0]
+        draws, work, survey, panel, partial = sample
+        if whole[SAMPLES] > 0:
+            fill_reward_draws(family, parameters, address, draws)
+            tally_draws(draws, work)
+        else:
+            tally_exactly(family, parameters, QUICK_BETA, survey, panel, partial, work)
+        return directed_choice(address, work)[0]
     if priors is not None and counts_wins(kind):
         fill_indices(kind, parameters, priors, time, values)
     elif kind == BAYES_UCB:

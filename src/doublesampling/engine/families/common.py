@@ -63,11 +63,12 @@ class Family:
     samples_itself: bool = False
 
 
-def sample_space(arms: int, policy: PackedPolicy) -> FloatArray | None:
+def sample_space(arms: int, policy: PackedPolicy) -> tuple[FloatArray, ...] | None:
     """Work space of information-directed sampling; None for every other policy, so that Numba compiles none of it."""
     if policy.kind != play.INFORMATION_DIRECTED:
         return None
-    return np.empty((int(policy.whole[play.SAMPLES]) + arms + directed.EXTRA_ROWS, arms))
+    draws, work = np.empty((int(policy.whole[play.SAMPLES]), arms)), np.empty((arms + directed.EXTRA_ROWS, arms))
+    return draws, work, *panel_space(arms), np.empty((arms + 2, optimality.PANEL_NODES))
 
 
 def panel_space(arms: int) -> tuple[FloatArray, FloatArray]:
