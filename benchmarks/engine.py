@@ -28,14 +28,44 @@ CASES: list[tuple[str, Any, Any, int]] = [
         256,
     ),
 ]
+# what came after the paper, each beside its simplest relative
+TWO, TEN = ds.BernoulliBandit([0.4, 0.8]), ds.BernoulliBandit(list(np.linspace(0.1, 0.9, 10)))
+LINEAR = ds.LinearGaussianBandit(weights=RNG.normal(size=(2, 10)), noise=0.5)
+BEYOND: list[tuple[str, Any, Any, Any, int]] = [
+    ("2 Bernoulli arms", TWO, None, ds.BayesUCB(), 256),
+    ("2 Bernoulli arms", TWO, None, ds.UCB1(), 1024),
+    ("2 Bernoulli arms", TWO, None, ds.KLUCB(), 1024),
+    ("2 Bernoulli arms", TWO, None, ds.IMED(), 1024),
+    ("2 Bernoulli arms", TWO, None, ds.TopTwo(), 1024),
+    ("2 Bernoulli arms", TWO, None, ds.DoubleSampling(horizon=1000), 1024),
+    ("2 Bernoulli arms, quadrature", TWO, ds.BetaBernoulli(arms=2, discount=0.99), ds.DoubleSampling(), 256),
+    ("2 Bernoulli arms, quadrature", TWO, ds.BetaBernoulli(arms=2, discount=0.99), ds.InformationDirected(), 128),
+    ("2 Poisson arms", ds.PoissonBandit([2.0, 2.5]), None, ds.DoubleSampling(), 256),
+    ("2 exponential arms", ds.ExponentialBandit([2.0, 2.5]), None, ds.DoubleSampling(), 256),
+    ("10 Bernoulli arms, quadrature", TEN, ds.BetaBernoulli(arms=10, discount=0.99), ds.DoubleSampling(), 64),
+    ("10 Bernoulli arms, quadrature", TEN, ds.BetaBernoulli(arms=10, discount=0.99), ds.InformationDirected(), 16),
+    ("10 Poisson arms", ds.PoissonBandit(list(np.linspace(1, 3, 10))), None, ds.DoubleSampling(), 64),
+    ("linear, 2 arms, d = 10", LINEAR, None, ds.DoubleSampling(), 256),
+    ("linear, 2 arms, d = 10", LINEAR, None, ds.LinUCB(), 256),
+    ("logistic, 2 arms, d = 10", ds.LogisticBandit(weights=RNG.normal(size=(2, 10))), None, ds.DoubleSampling(), 256),
+    ("2 arms, 3 categories, by draws", ds.CategoricalBandit([[0.5, 0.3, 0.2], [0.4, 0.3, 0.3]], values=[0, 1, 5]), None,
+     ds.DoubleSampling(), 2),
+]  # fmt: skip
 
 
-def best_of(bandit: Any, policy: Any, realizations: int, horizon: int, threads: int | None = None) -> float:
+def best_of(
+    bandit: Any, policy: Any, realizations: int, horizon: int, threads: int | None = None, belief: Any = None
+) -> float:
     """The quickest of five runs, in microseconds per decision: the machine's noise only ever adds."""
     seconds = []
     for _ in range(5):
         began = time.perf_counter()
-        options: dict[str, Any] = {"horizon": horizon, "realizations": realizations, "threads": threads}
+        options: dict[str, Any] = {
+            "horizon": horizon,
+            "realizations": realizations,
+            "threads": threads,
+            "belief": belief,
+        }
         ds.simulate(bandit, [policy], seed=1, device="cpu", times="log", **options)
         seconds.append(time.perf_counter() - began)
     return min(seconds) / realizations / horizon * 1e6
@@ -46,6 +76,19 @@ if __name__ == "__main__":
     for name, bandit, policy, realizations in CASES:
         ds.simulate(bandit, [policy], horizon=2, realizations=1, seed=1, device="cpu")
         print(f"{name:24s} {policy!r:20s} {best_of(bandit, policy, realizations, 1000):7.3f} us", flush=True)
+    print("beyond the paper")
+    for name, bandit, belief, policy, realizations in BEYOND:
+        ds.simulate(bandit, [policy], horizon=2, realizations=1, seed=1, device="cpu", belief=belief)
+        cost = best_of(bandit, policy, realizations, 1000, belief=belief)
+        print(f"{name:30s} {policy!r:32s} {cost:8.3f} us", flush=True)
+    belief = ds.Logistic(arms=2, dimension=10)
+    state, x = belief.prior(), RNG.normal(size=(10_000, 10))
+    ds.decide(ds.DoubleSampling(), belief, state, x[0])
+    began = time.perf_counter()
+    for i in range(10_000):
+        arm = ds.decide(ds.DoubleSampling(), belief, state, x[i], seed=1).arm
+        state = belief.update(state, arm, float(RNG.random() < 0.5), x[i])
+    print(f"logistic, d = 10: 10,000 calls of decide and update {time.perf_counter() - began:6.2f} s", flush=True)
     print("constant in the horizon: 2 Bernoulli arms, double sampling, one thread")
     for horizon, realizations in ((1_000, 4_000), (100_000, 40), (1_000_000, 4)):
         cost = best_of(ds.BernoulliBandit([0.4, 0.8]), ds.DoubleSampling(), realizations, horizon, threads=1)

@@ -8,25 +8,75 @@ import pytest
 import xarray as xr
 from scipy import stats
 
+import doublesampling as ds
 from doublesampling.cli.main import main
-from doublesampling.suites import SUITES, Row, Suite, draw_leaderboard, lai_robbins, leaderboard, play
+from doublesampling.suites import SUITES, Row, Suite, draw_leaderboard, lai_robbins, leaderboard, play, stuck
 
 
 def test_the_bound_of_lai_and_robbins() -> None:
     """By SciPy's entropy."""
     theta = (0.2, 0.5, 0.7)
+    bandit = ds.BernoulliBandit(theta)
     expected = sum((0.7 - p) / stats.entropy([p, 1 - p], [0.7, 0.3]) for p in theta[:2]) * np.log(1000)
-    assert lai_robbins(theta, 1000) == pytest.approx(expected, rel=1e-12)
+    assert lai_robbins(bandit, 1000) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("bandit", "first", "second"),
+    [
+        (ds.PoissonBandit([1.5, 4.0]), stats.poisson(1.5).logpmf, stats.poisson(4.0).logpmf),
+        (ds.ExponentialBandit([1.5, 4.0]), stats.expon(scale=1.5).logpdf, stats.expon(scale=4.0).logpdf),
+    ],
+    ids=["poisson", "exponential"],
+)
+def test_divergences_of_other_rewards(bandit: Any, first: Any, second: Any) -> None:
+    """By sums over the law itself."""
+    if isinstance(bandit, ds.PoissonBandit):
+        x, step = np.arange(60.0), 1.0
+    else:
+        x = np.linspace(5e-5, 100.0, 1_000_001)
+        step = x[1] - x[0]
+    divergence = (np.exp(first(x)) * (first(x) - second(x))).sum() * step
+    assert lai_robbins(bandit, 1000) == pytest.approx(2.5 / divergence * np.log(1000), rel=1e-3)
+
+
+def test_the_divergence_of_gaussian_arms_is_the_least_over_the_noise() -> None:
+    """KL(N(0, 1) || N(1, s^2)) over s."""
+    s = np.linspace(0.5, 5.0, 100_001)
+    least = (np.log(s) + (1.0 + 1.0) / (2 * s**2) - 0.5).min()
+    assert lai_robbins(ds.GaussianBandit([0.0, 1.0]), 1000) == pytest.approx(np.log(1000) / least, rel=1e-8)
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_every_suite_plays(name: str) -> None:
+    """Two realizations, every policy; regrets are measured and times are taken."""
+    data = play(SUITES[name], horizon=12, realizations=2, seed=1, device="cpu")
+    rows = leaderboard(SUITES[name], data)
+    assert {row.policy for row in rows} == set(SUITES[name].policies(12))
+    assert all(np.isfinite(row.regret) and row.microseconds > 0 for row in rows)
+    assert (data.late_regret >= 0.0).all()
+
+
+def test_who_is_stuck() -> None:
+    """Half of the last tenth on the wrong arm, of two problems and three realizations."""
+    suite = Suite((ds.BernoulliBandit([0.4, 0.8]), ds.PoissonBandit([1.0, 2.0, 3.0])), lambda _: {})
+    late = [[[0.0, 0.4 * 5, 0.4 * 10], [4.9, 5.1, 0.0]]]
+    data = xr.Dataset({"late_regret": (("policy", "bandit", "realization"), late)}, coords={"time": [100]})
+    assert stuck(suite, data).tolist() == [3 / 6]
+    assert np.isnan(
+        stuck(Suite((ds.LogisticBandit(weights=[[1.0], [2.0]]),), lambda _: {}), data.isel(bandit=[0]))
+    ).all()
 
 
 def test_rows_are_ranked_by_their_mean_relative_regret() -> None:
     """Known regrets give known rows."""
-    suite = Suite(SUITES["bernoulli"].bandits[:2], lambda _: {}, "the bound")
-    units = np.array([lai_robbins(bandit.probabilities, 100) for bandit in suite.bandits])  # type: ignore[union-attr]
+    suite = Suite(SUITES["bernoulli"].bandits[:2], lambda _: {})
+    units = np.array([lai_robbins(bandit, 100) for bandit in suite.bandits])
     final = np.stack([2 * units[:, None] * [1.0, 1.0], units[:, None] * [0.5, 1.5]])
     data = xr.Dataset(
         {
             "final_regret": (("policy", "bandit", "realization"), final),
+            "late_regret": (("policy", "bandit", "realization"), 0.0 * final),
             "optimal_arm_rate": (("policy", "bandit", "time"), np.array([[[0.5], [1.0]], [[0.9], [0.7]]])),
             "seconds_per_decision": ("policy", [1e-6, 2e-6]),
         },
@@ -52,7 +102,7 @@ def test_policies_of_a_suite_meet_the_same_luck_and_are_timed() -> None:
 
 def test_what_runs_off_the_scale_is_cut() -> None:
     """A bar ten times the others ends at the edge, its number is still there."""
-    rows = [Row(name, value, 0.1, 0.1, 0.0, 1.0) for name, value in (("a", 1.0), ("b", 1.1), ("c", 90.0))]
+    rows = [Row(name, value, 0.1, 0.1, 0.0, 0.0, 1.0) for name, value in (("a", 1.0), ("b", 1.1), ("c", 90.0))]
     axes: Any = draw_leaderboard(rows, "x").axes[0]
     assert max(bar.get_width() for bar in axes.patches) < 10
     assert any("90.00" in text.get_text() for text in axes.texts)
@@ -66,7 +116,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "double sampling, horizon known" in shown
     assert "KL-UCB" in shown
     assert main(["compare", "--plot", picture]) == 1
-    assert main(["compare", "--suite", "poisson"]) == 1
+    assert main(["compare", "--suite", "cauchy"]) == 1
     assert main(["compare", "--realizations", "1"]) == 1
     error = capsys.readouterr().err
     assert "--force" in error

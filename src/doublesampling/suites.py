@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,17 @@ import xarray as xr
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from doublesampling.bandits import Bandit, BernoulliBandit, LinearGaussianBandit
+from doublesampling.bandits import (
+    BernoulliBandit,
+    CategoricalBandit,
+    ChangingBernoulliBandit,
+    ExponentialBandit,
+    GaussianBandit,
+    LinearGaussianBandit,
+    LogisticBandit,
+    PoissonBandit,
+)
+from doublesampling.beliefs import BetaBernoulli
 from doublesampling.engine.simulate import simulate
 from doublesampling.plots import COLOURS
 from doublesampling.plots import plain as plain_axes
@@ -23,6 +33,7 @@ from doublesampling.policies import (
     DoubleSampling,
     EpsilonGreedy,
     Greedy,
+    InformationDirected,
     LinUCB,
     ThompsonSampling,
     TopTwo,
@@ -37,11 +48,17 @@ _END = 0.9  # of the horizon: from here on a policy should know
 
 @dataclass(frozen=True)
 class Suite:
-    """Problems, policies for a horizon, what regrets are measured by, and how that is called."""
+    """Problems, policies for a horizon, and how many realizations of them are quick enough to wait for."""
 
-    bandits: tuple[Bandit, ...]
+    bandits: tuple[Any, ...]
     policies: Callable[[int], dict[str, Any]]
-    measure: str
+    belief: Any = None
+    realizations: int = 500
+
+    @property
+    def measure(self) -> str:
+        """What regrets are measured by."""
+        return "the Lai-Robbins bound" if type(self.bandits[0]) in _DIVERGENCES else "Thompson sampling's"
 
 
 def _common(horizon: int) -> dict[str, Any]:
@@ -52,6 +69,7 @@ def _common(horizon: int) -> dict[str, Any]:
         "Thompson sampling": ThompsonSampling(),
         "Bayes-UCB": BayesUCB(),
         "top-two Thompson": TopTwo(),
+        "information-directed": InformationDirected(),
         "greedy": Greedy(),
         "epsilon-greedy, 0.1": EpsilonGreedy(0.1),
     }
@@ -65,68 +83,121 @@ def _linear(horizon: int) -> dict[str, Any]:
     return _common(horizon) | {"LinUCB, width 1": LinUCB(1.0), "LinUCB, width 2": LinUCB(2.0)}
 
 
+_PAIRS = ((0.85, 0.9), (0.45, 0.5), (0.5, 0.7), (0.4, 0.8))
+_LADDER = tuple(round(0.05 + 0.1 * k, 2) for k in range(10))
+_RARE = (0.1, 0.05, 0.05, 0.05, 0.02, 0.02, 0.02, 0.01, 0.01, 0.01)
+_WEIGHTS = ([[0.4, 0.4], [0.8, 0.8]], [[0.9, -0.3], [-0.2, 0.6]], [[0.5, 0.1], [0.4, 0.2], [0.1, 0.5]])
 SUITES = {
     "bernoulli": Suite(
-        tuple(
-            map(
-                BernoulliBandit,
-                (
-                    (0.85, 0.9), (0.45, 0.5), (0.5, 0.7), (0.4, 0.8), (0.4, 0.7, 0.8),
-                    (0.1, 0.05, 0.05, 0.05, 0.02, 0.02, 0.02, 0.01, 0.01, 0.01),
-                    tuple(round(0.05 + 0.1 * k, 2) for k in range(10)),
-                ),
-            )
-        ),
+        tuple(map(BernoulliBandit, (*_PAIRS, (0.4, 0.7, 0.8), _RARE, _LADDER))),
         _bernoulli,
-        "the Lai-Robbins bound",
+    ),
+    "gaussian": Suite(
+        tuple(GaussianBandit(means, noise=s) for means in ((0.0, 0.5), (0.0, 0.2, 0.4)) for s in (0.5, 1.0)), _linear
     ),
     "linear": Suite(
-        tuple(
-            LinearGaussianBandit(weights=weights, noise=noise)
-            for weights in ([[0.4, 0.4], [0.8, 0.8]], [[0.9, -0.3], [-0.2, 0.6]], [[0.5, 0.1], [0.4, 0.2], [0.1, 0.5]])
-            for noise in (0.2, 1.0)
-        ),
-        _linear,
-        "Thompson sampling's",
+        tuple(LinearGaussianBandit(weights=w, noise=noise) for w in _WEIGHTS for noise in (0.2, 1.0)), _linear
+    ),
+    "logistic": Suite(tuple(LogisticBandit(weights=2.0 * np.array(w)) for w in _WEIGHTS), _linear),
+    "poisson": Suite(tuple(map(PoissonBandit, ((0.5, 1.0), (4.0, 5.0), (1.0, 2.0, 3.0)))), _common),
+    "exponential": Suite(tuple(map(ExponentialBandit, ((0.5, 1.0), (4.0, 5.0), (1.0, 2.0, 3.0)))), _common),
+    "categorical": Suite(
+        (CategoricalBandit([[0.5, 0.3, 0.2], [0.3, 0.3, 0.4]], values=(0, 1, 5)),), _common, realizations=20
+    ),
+    "changing": Suite(
+        (ChangingBernoulliBandit([[0.2, 0.8], [0.8, 0.2]], every=300), ChangingBernoulliBandit([[0.5, 0.7], [0.5, 0.3]],
+         every=300)), _common, BetaBernoulli(arms=2, discount=0.98), realizations=100,
     ),
 }  # fmt: skip
 
 
-def lai_robbins(theta: Sequence[float], horizon: int) -> float:
+def _gaussian_divergence(mean: float, best: float, noise: float) -> float:
+    """The least divergence from an arm of this mean and noise to one of the best mean and any noise."""
+    return 0.5 * math.log1p(((best - mean) / noise) ** 2)
+
+
+# KL(arm || an arm that is as good as the best), by the kind of reward
+_DIVERGENCES: dict[type, Callable[[Any, float, float], float]] = {
+    BernoulliBandit: lambda _, p, best: plain(rivals.bernoulli_divergence)(p, best),
+    GaussianBandit: lambda bandit, m, best: _gaussian_divergence(m, best, bandit.noise),
+    PoissonBandit: lambda _, m, best: best - m + (m * math.log(m / best) if m > 0.0 else 0.0),
+    ExponentialBandit: lambda _, m, best: math.log(best / m) + m / best - 1.0,
+}
+
+
+def means_of(bandit: Any) -> tuple[float, ...] | None:
+    """What each arm pays on average; None where that depends on a context or on the time."""
+    if isinstance(bandit, BernoulliBandit):
+        return tuple(bandit.probabilities)
+    if isinstance(bandit, CategoricalBandit):
+        return tuple(float(np.dot(p, bandit.values)) for p in bandit.probabilities)
+    return getattr(bandit, "means", None)
+
+
+def lai_robbins(bandit: Any, horizon: int) -> float:
     """The sum of gap / KL over the arms but the best, times log T: what no good policy stays below for ever."""
-    best = max(theta)
-    gaps = ((best - p) / plain(rivals.bernoulli_divergence)(p, best) for p in theta if p < best)
-    return sum(gaps) * math.log(horizon)
+    means, divergence = means_of(bandit), _DIVERGENCES[type(bandit)]
+    assert means is not None
+    best = max(means)
+    return sum((best - m) / divergence(bandit, m, best) for m in means if m < best) * math.log(horizon)
 
 
 def play(suite: Suite, *, horizon: int, realizations: int, seed: int, device: str = "auto") -> xr.Dataset:
-    """Every policy on every problem of a suite, each timed by itself; policies meet the same luck."""
+    """Every policy on every problem of a suite, each timed by itself; policies meet the same luck.
+
+    ``late_regret`` is what each realization lost over the last tenth: a second, shorter run walks the same steps.
+    """
     parts, seconds = [], []
     for name, policy in suite.policies(horizon).items():
-        simulate(list(suite.bandits), {name: policy}, horizon=2, realizations=1, seed=seed, device=device)  # compile
+
+        def run(steps: int, count: int, policies: Any = {name: policy}) -> xr.Dataset:  # noqa: B006
+            return simulate(
+                list(suite.bandits), policies, horizon=steps, realizations=count, seed=seed, belief=suite.belief,
+                times=np.unique(np.linspace(_END * steps, steps, 50).astype(int).clip(1)), device=device,
+            )  # fmt: skip
+
+        run(2, 1)  # compile
         began = time.perf_counter()
-        parts.append(
-            simulate(
-                list(suite.bandits), {name: policy}, horizon=horizon, realizations=realizations, seed=seed,
-                times=np.unique(np.linspace(_END * horizon, horizon, 50).astype(int).clip(1)), device=device,
-            )
-        )  # fmt: skip
+        found = run(horizon, realizations)
         seconds.append(time.perf_counter() - began)
+        found["late_regret"] = found.final_regret - run(late_start(horizon), realizations).final_regret
+        parts.append(found)
     result = xr.concat(parts, dim="policy", combine_attrs="drop_conflicts")
     steps = len(suite.bandits) * horizon * realizations
     result["seconds_per_decision"] = ("policy", np.array(seconds) / steps)
     return result
 
 
+def late_start(horizon: int) -> int:
+    """The last step before the last tenth of a run."""
+    return max(int(_END * horizon), 1)
+
+
+def stuck(suite: Suite, data: xr.Dataset) -> FloatArray:
+    """The share of realizations that lost over the last tenth at least half of what one wrong arm throughout costs.
+
+    Float array (policy); nan for problems whose gaps depend on a context or on the time.
+    """
+    horizon = int(data.time[-1])
+    late = data.late_regret.transpose("policy", "bandit", "realization").values
+    means = [means_of(bandit) for bandit in suite.bandits]
+    if any(found is None for found in means):
+        return np.full(late.shape[0], math.nan)
+    gaps = np.array([max(found) - sorted(found)[-2] for found in means if found is not None])
+    limits = 0.5 * gaps * (horizon - late_start(horizon))
+    return np.asarray((late >= limits[:, None]).mean(axis=(1, 2)))
+
+
 @dataclass(frozen=True)
 class Row:
-    """One line of a leaderboard: regret over the measure with its error, spread, share on a wrong arm, time."""
+    """One line of a leaderboard: regret over the measure with its error, spread, wrong and stuck shares, time."""
 
     policy: str
     regret: float
     error: float
     spread: float
     wrong: float
+    stuck: float
     microseconds: float
 
 
@@ -139,15 +210,15 @@ def leaderboard(suite: Suite, data: xr.Dataset) -> list[Row]:
     mean, spread = relative.mean(axis=(1, 2)), relative.std(axis=2).mean(axis=1)
     error = np.sqrt((relative.var(axis=2) / final.shape[2]).sum(axis=1)) / final.shape[1]
     micros = data.seconds_per_decision.values * 1e6
-    columns = zip(data.policy.values, mean, error, spread, wrong, micros, strict=True)
+    columns = zip(data.policy.values, mean, error, spread, wrong, stuck(suite, data), micros, strict=True)
     rows = [Row(str(policy), *map(float, found)) for policy, *found in columns]
     return sorted(rows, key=lambda row: row.regret)
 
 
 def _units(suite: Suite, data: xr.Dataset, horizon: int) -> FloatArray:
     """What each problem's regret is divided by."""
-    if all(isinstance(bandit, BernoulliBandit) for bandit in suite.bandits):
-        return np.array([lai_robbins(bandit.probabilities, horizon) for bandit in suite.bandits])  # type: ignore[union-attr]
+    if all(type(bandit) in _DIVERGENCES for bandit in suite.bandits):
+        return np.array([lai_robbins(bandit, horizon) for bandit in suite.bandits])
     return np.asarray(data.cumulative_regret.sel(policy="Thompson sampling").isel(time=-1).values)
 
 

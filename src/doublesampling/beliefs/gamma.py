@@ -20,17 +20,18 @@ _LARGEST_COUNT, _LARGEST_TIME = 1e9, 1e50
 class GammaPoisson(Pairs):
     """Rewards are counts, 0, 1, 2, ...; each arm's mean count has a Gamma(shape, rate) law.
 
-    shape and rate are one number for all arms, or one per arm; the prior mean is shape / rate. ``discount`` as in
+    shape and rate are one number for all arms, or one per arm; the prior mean is shape / rate. Choose it no lower than
+    the best arm may pay (docs/rewards.md shows why); the default expects 10, give or take 10. ``discount`` as in
     BetaBernoulli.
 
     >>> belief = GammaPoisson(arms=2)
-    >>> belief.marginals(belief.update(belief.prior(), arm=1, reward=5)).mean.tolist()
-    [1.0, 3.0]
+    >>> belief.marginals(belief.update(belief.prior(), arm=1, reward=5)).mean.round(3).tolist()
+    [10.0, 5.455]
     """
 
     arms: int
     shape: PerArm = 1.0
-    rate: PerArm = 1.0
+    rate: PerArm = 0.1
     discount: float = 1.0
     family: ClassVar[int] = rules.GAMMA
     state_kind: ClassVar[type[GammaState]] = GammaState
@@ -55,16 +56,17 @@ class GammaExponential(Pairs):
     """Rewards are waiting times above 0; one over each arm's mean has a Gamma(shape, rate) law.
 
     shape and rate are one number for all arms, or one per arm; the prior mean of the expected reward is
-    rate / (shape - 1), so shape must be above 1. ``discount`` as in BetaBernoulli.
+    rate / (shape - 1), so shape must be above 1. Choose it no lower than the best arm may pay (docs/rewards.md shows
+    why); the default expects 10. ``discount`` as in BetaBernoulli.
 
     >>> belief = GammaExponential(arms=2)
     >>> belief.marginals(belief.update(belief.prior(), arm=1, reward=5.0)).mean.tolist()
-    [1.0, 3.0]
+    [10.0, 7.5]
     """
 
     arms: int
     shape: PerArm = 2.0
-    rate: PerArm = 1.0
+    rate: PerArm = 10.0
     discount: float = 1.0
     family: ClassVar[int] = rules.INVERSE_GAMMA
     state_kind: ClassVar[type[GammaState]] = GammaState

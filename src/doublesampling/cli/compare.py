@@ -1,5 +1,7 @@
 """``doublesampling compare``: a leaderboard of policies on a suite of problems."""
 
+import math
+import warnings
 from typing import Any
 
 from rich.console import Console
@@ -7,6 +9,7 @@ from rich.table import Table
 
 from doublesampling import checks
 from doublesampling.cli.simulate import PICTURES, check_file, write_files
+from doublesampling.errors import LongRunWarning
 from doublesampling.suites import SUITES, draw_leaderboard, leaderboard, play
 
 
@@ -16,29 +19,32 @@ def run(options: Any) -> int:
     plot = check_file("--plot", options.plot, PICTURES, options.force)
     checks.one_of("suite", options.suite, tuple(SUITES))
     checks.integer("--horizon", options.horizon, least=2, most=10**9)
-    checks.integer("--realizations", options.realizations, least=2, most=10**9)
     suite = SUITES[options.suite]
-    data = play(
-        suite, horizon=options.horizon, realizations=options.realizations, seed=options.seed, device=options.device
-    )
+    realizations = suite.realizations if options.realizations is None else options.realizations
+    checks.integer("--realizations", realizations, least=2, most=10**9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LongRunWarning)  # here the rules are compared, so that one sees it
+        data = play(suite, horizon=options.horizon, realizations=realizations, seed=options.seed, device=options.device)
     rows = leaderboard(suite, data)
     console = Console(highlight=False)
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("policy", "relative regret", "spread", "wrong at the end", "µs per decision"):
+    for name in ("policy", "relative regret", "spread", "wrong at the end", "stuck", "µs per decision"):
         table.add_column(name, justify="left" if name == "policy" else "right", no_wrap=name == "policy")
     for row in rows:
         cells = (
             f"{row.regret:.2f} ± {row.error:.2f}",
             f"{row.spread:.2f}",
             f"{row.wrong:.2%}",
+            "–" if math.isnan(row.stuck) else f"{row.stuck:.2%}",
             f"{row.microseconds:.3f}",
         )
         table.add_row(row.policy, *cells)
     console.print(table)
     console.print(
-        f"{len(suite.bandits)} problems, T = {options.horizon}, {options.realizations} realizations. Regret is "
+        f"{len(suite.bandits)} problems, T = {options.horizon}, {realizations} realizations. Regret is "
         f"relative to {suite.measure}; spread is its deviation between realizations. Wrong at the end: the share of "
-        "realizations that play a wrong arm, over the last tenth.",
+        "realizations that play a wrong arm, over the last tenth. Stuck: realizations that stayed on one for at least "
+        "half of it.",
         style="dim",
     )
     write_files(console, data, out, lambda: draw_leaderboard(rows, suite.measure), plot)

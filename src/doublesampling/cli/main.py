@@ -98,10 +98,11 @@ def _add_simulate(commands: Any) -> None:
         "number of threads, workers and chunks.",
     )
     add("--bandit", action="append", required=True, metavar="B", default=argparse.SUPPRESS,
-        help="bernoulli:0.4,0.8 or gaussian:0,1:0.5 or linear:0.4,0.4;0.8,0.8:0.2; repeat for a sweep")  # fmt: skip
+        help="bernoulli:0.4,0.8 or gaussian:0,1:0.5 or linear:0.4,0.4;0.8,0.8:0.2 or logistic:1,0;0,1 or poisson:1,2 "
+        "or exponential:1,2; repeat for a sweep")  # fmt: skip
     add("--policy", action="append", required=True, metavar="P", default=argparse.SUPPRESS,
-        help="double-sampling, double-sampling-published, thompson, bayes-ucb, top-two, ucb1, kl-ucb, imed, lin-ucb, "
-        "greedy, epsilon-greedy or oracle; repeat to compare")  # fmt: skip
+        help="double-sampling, double-sampling-published, thompson, bayes-ucb, top-two, ucb1, kl-ucb, imed, "
+        "information-directed, lin-ucb, greedy, epsilon-greedy or oracle; repeat to compare")  # fmt: skip
     add("--horizon", type=int, default=1500, metavar="T", help="decisions in a realization")
     add("--realizations", type=int, default=1000, metavar="R", help="how many realizations")
     add("--times", default="all", choices=("all", "log"), help="steps to record")
@@ -118,9 +119,10 @@ def _add_compare(commands: Any) -> None:
         description="Play many policies on a suite of problems and print a leaderboard: regret, spread, how often a "
         "policy is on a wrong arm at the end, and time per decision.",
     )
-    add("--suite", default="bernoulli", metavar="S", help="bernoulli or linear")
+    add("--suite", default="bernoulli", metavar="S",
+        help="bernoulli, gaussian, linear, logistic, poisson, exponential, categorical or changing")  # fmt: skip
     add("--horizon", type=int, default=1500, metavar="T", help="decisions in a realization")
-    add("--realizations", type=int, default=500, metavar="R", help="realizations of each problem")
+    add("--realizations", type=int, metavar="R", help="realizations of each problem (a quick number for each suite)")
     _add_run(add)
     _add_files(add, "leaderboard")
 

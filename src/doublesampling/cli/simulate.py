@@ -9,7 +9,15 @@ import xarray as xr
 from rich.console import Console
 from rich.table import Table
 
-from doublesampling.bandits import Bandit, BernoulliBandit, GaussianBandit, LinearGaussianBandit
+from doublesampling.bandits import (
+    Bandit,
+    BernoulliBandit,
+    ExponentialBandit,
+    GaussianBandit,
+    LinearGaussianBandit,
+    LogisticBandit,
+    PoissonBandit,
+)
 from doublesampling.engine.simulate import simulate
 from doublesampling.errors import Interrupted, MissingExtraError, OutputError, SettingError
 from doublesampling.policies import (
@@ -20,6 +28,7 @@ from doublesampling.policies import (
     DoubleSampling,
     EpsilonGreedy,
     Greedy,
+    InformationDirected,
     LinUCB,
     Oracle,
     ThompsonSampling,
@@ -38,10 +47,19 @@ POLICIES: dict[str, Any] = {
     "kl-ucb": KLUCB(),
     "imed": IMED(),
     "lin-ucb": LinUCB(),
+    "information-directed": InformationDirected(),
     "oracle": Oracle(),
 }
 PICTURES = (".png", ".pdf", ".svg")
-_FORMS = "bernoulli:0.4,0.8, gaussian:0,1:0.5 (means, noise) or linear:0.4,0.4;0.8,0.8:0.2 (weights per arm, noise)"
+_FORMS = (
+    "bernoulli:0.4,0.8, gaussian:0,1:0.5 (means, noise), linear:0.4,0.4;0.8,0.8:0.2 (weights per arm, noise), "
+    "logistic:1,0;0,1 (weights per arm), poisson:1,2 or exponential:1,2 (means)"
+)
+_BY_MEANS: dict[str, Any] = {
+    "bernoulli": BernoulliBandit,
+    "poisson": PoissonBandit,
+    "exponential": ExponentialBandit,
+}
 
 
 def _numbers(text: str, whole: str) -> list[float]:
@@ -58,8 +76,11 @@ def parse_bandit(text: str) -> Bandit:
     2
     """
     kind, _, rest = text.partition(":")
-    if kind == "bernoulli" and rest:
-        return BernoulliBandit(_numbers(rest, text))
+    if kind in _BY_MEANS and rest:
+        found: Bandit = _BY_MEANS[kind](_numbers(rest, text))
+        return found
+    if kind == "logistic" and rest:
+        return LogisticBandit(weights=[_numbers(row, text) for row in rest.split(";")])
     values, _, noise = rest.partition(":")
     level = _numbers(noise, text) if noise else [1.0]
     spread = level[0] if len(level) == 1 else level

@@ -99,9 +99,12 @@ def log_gamma_draw(address: Address, purpose: np.uint64, index: np.uint64, shape
         v = 1.0 + c * x
         if v <= 0.0:
             continue
-        log_v = 3.0 * math.log(v)
-        if math.log(u1) < 0.5 * x * x + d - d * math.exp(log_v) + d * log_v:
-            log_draw = math.log(d) + log_v
+        square = x * x
+        # nearly every draw passes the squeeze, which needs no logarithm
+        if u1 < 1.0 - 0.0331 * square * square or (
+            math.log(u1) < 0.5 * square + d - d * v * v * v + 3.0 * d * math.log(v)
+        ):
+            log_draw = math.log(d) + 3.0 * math.log(v)
             if shape < 1.0:  # Gamma(s) = Gamma(s + 1) U^(1/s)
                 log_draw += math.log(u2) / shape
             break
