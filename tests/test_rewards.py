@@ -264,12 +264,21 @@ def test_directed_sampling_against_its_slow_twin():
         directed.tally_draws(drawn, work)
         directed.fill_regret_and_information(work)
         regret, information = oracle.regret_and_information(drawn)
-        np.testing.assert_allclose(work[-2], regret, rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(work[-1], information, rtol=1e-9, atol=1e-12)
-        first, second, chance = directed.least_ratio(work[-2], work[-1])
-        mixed = chance * regret[first] + (1 - chance) * regret[second]
-        found = mixed**2 / (chance * information[first] + (1 - chance) * information[second])
-        assert found <= oracle.least_information_ratio(regret, information) * (1 + 1e-6)
+        np.testing.assert_allclose(work[arms + 1], regret, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(work[arms + 2], information, rtol=1e-9, atol=1e-12)
+        chances = np.empty(arms)
+        directed.fill_chances(work[arms + 1], work[arms + 2], chances)
+        assert chances.sum() == pytest.approx(1.0)
+        found = (chances @ regret) ** 2 / (chances @ information)
+        assert found <= oracle.least_information_ratio(regret, information) * (1 + 2e-4)
+
+
+def test_directed_sampling_favours_no_arm_by_its_place():
+    known = ds.GammaExponential(arms=3)
+    decision = ds.decide(ds.InformationDirected(), known, known.prior(), seed=1)
+    np.testing.assert_allclose(decision.propensities, 1 / 3)
+    arms = [ds.decide(ds.InformationDirected(), known, known.prior(), seed=1, time=t).arm for t in range(1, 400)]
+    assert_counts(np.bincount(arms, minlength=3), np.full(3, 1 / 3))
 
 
 @pytest.mark.parametrize("family", [belief.BETA, belief.STUDENT, belief.GAMMA, belief.INVERSE_GAMMA, belief.LOGISTIC])
@@ -287,7 +296,7 @@ def test_exact_regret_and_information_are_the_limit_of_draws(family, arms):
         words = np.array([seed, 0, 0, 1], dtype=np.uint64)
         drawn = doors.posterior_draws(family, parameters, 5000, words)
         batches.append(np.concatenate(oracle.regret_and_information(drawn)))
-    for found, wanted in zip(np.array(batches).T, np.concatenate([work[-2], work[-1]]), strict=True):
+    for found, wanted in zip(np.array(batches).T, work[arms + 1 : arms + 3].ravel(), strict=True):
         assert_mean(found, wanted)
 
 

@@ -339,14 +339,9 @@ class InformationDirected:
             object.__setattr__(self, "samples", checks.integer("samples", self.samples, least=2, most=10**6))
 
     def choose(self, evidence: Evidence) -> Choice:
-        """One of the two arms. The propensities are those of the mixture, given the samples."""
-        work = evidence.regret_and_information(self.samples)
-        arm, first, second, chance = doors.directed_choice(work, evidence.words)
-        p = evidence.probability_optimal(None)
-        propensities = np.zeros(p.size)
-        propensities[second] += 1.0 - chance
-        propensities[first] += chance
-        return _alone(arm, p, propensities)
+        """One arm of the mixture. The propensities are the mixture's, given the samples."""
+        arm, propensities = doors.directed_choice(evidence.regret_and_information(self.samples), evidence.words)
+        return _alone(arm, evidence.probability_optimal(None), propensities)
 
 
 @settings

@@ -100,7 +100,7 @@ def categories_step(
         arm = play.top_two(real, address, p, votes)
     elif kind == play.INFORMATION_DIRECTED:
         tally_draws(draws, work)
-        arm = directed_choice(address, work)[0]
+        arm = directed_choice(address, work)
     else:
         for a in range(arms):
             if kind == play.ORACLE:

@@ -27,13 +27,14 @@ from doublesampling.rules.optimality import (
 
 FloatArray = NDArray[np.float64]
 
-EXTRA_ROWS = 3  # of work space below one row per arm: how probably best, regret, information
+EXTRA_ROWS = 4  # of work space below one row per arm: how probably best, regret, information, chance of being played
+_SAME = 1e-4  # ratios this near are equal: quadrature and samples do not tell them apart
 _CERTAIN = 1e-12  # a probability that is as good as none
 
 
 @rule
 def tally_draws(draws: FloatArray, work: FloatArray) -> None:
-    """E[reward of a, b is best] at (b, a) of work, (arm + 3, arm), and P(b is best) below, from draws (sample, arm)."""
+    """E[reward of a, b is best] at (b, a) of work, (arm + 4, arm), and P(b is best) below, from draws (sample, arm)."""
     samples, arms = draws.shape
     for i in range(arms + 1):
         for a in range(arms):
@@ -101,7 +102,7 @@ def tally_exactly(
 
 @rule
 def fill_regret_and_information(work: FloatArray) -> None:
-    """The last two rows of work, from the rest of it."""
+    """Two more rows of work, from those above."""
     arms = work.shape[1]
     for a in range(arms):
         mean = regret = information = 0.0
@@ -123,14 +124,14 @@ def _ratio(regret: float, information: float) -> float:
 
 
 @rule
-def least_ratio(regret: FloatArray, information: FloatArray) -> tuple[int, int, float]:
-    """Two arms and the chance of the first: the mixture with the least ratio."""
-    first = second = 0
-    chance, least = 1.0, _ratio(regret[0], information[0])
-    for a in range(1, regret.size):
-        alone = _ratio(regret[a], information[a])
-        if alone < least:
-            first, second, chance, least = a, a, 1.0, alone
+def fill_chances(regret: FloatArray, information: FloatArray, chances: FloatArray) -> None:
+    """The mixture of two arms at most with the least ratio; arms that are equally good alone share fairly."""
+    least = math.inf
+    for a in range(regret.size):
+        chances[a] = 0.0
+        least = min(least, _ratio(regret[a], information[a]))
+    first = second = -1
+    share, lowest = 0.0, least * (1.0 - _SAME)
     for a in range(regret.size):
         for b in range(a):
             slope, gain = regret[a] - regret[b], information[a] - information[b]
@@ -139,16 +140,32 @@ def least_ratio(regret: FloatArray, information: FloatArray) -> tuple[int, int, 
             q = regret[b] / slope - 2.0 * information[b] / gain  # where the ratio's derivative is zero
             if 0.0 < q < 1.0:
                 mixed = _ratio(regret[b] + q * slope, information[b] + q * gain)
-                if mixed < least:
-                    first, second, chance, least = a, b, q, mixed
-    return first, second, chance
+                if mixed < lowest:
+                    first, second, share, lowest = a, b, q, mixed
+    if first >= 0:
+        chances[first], chances[second] = share, 1.0 - share
+        return
+    ties = 0
+    for a in range(regret.size):
+        ties += _ratio(regret[a], information[a]) <= least * (1.0 + _SAME)
+    for a in range(regret.size):
+        if _ratio(regret[a], information[a]) <= least * (1.0 + _SAME):
+            chances[a] = 1.0 / ties
 
 
 @rule
-def directed_choice(address: Address, work: FloatArray) -> tuple[int, int, int, float]:
-    """The arm played, then the two arms of the mixture and the chance of the first; from a work that was tallied."""
+def directed_choice(address: Address, work: FloatArray) -> int:
+    """The arm played; the chance of each stays in the last row of work, which was tallied."""
     fill_regret_and_information(work)
     arms = work.shape[1]
-    first, second, chance = least_ratio(work[arms + 1], work[arms + 2])
-    arm = first if uniform(address, EXPLORATION, np.uint64(0)) < chance else second
-    return arm, first, second, chance
+    chances = work[arms + 3]
+    fill_chances(work[arms + 1], work[arms + 2], chances)
+    left = uniform(address, EXPLORATION, np.uint64(0))
+    arm = 0
+    for a in range(arms):
+        if chances[a] > 0.0:
+            arm = a
+            left -= chances[a]
+            if left < 0.0:
+                break
+    return arm

@@ -203,9 +203,9 @@ def tally_exactly(family: int, parameters: FloatArray) -> FloatArray:
 
 
 @door
-def directed_choice(work: FloatArray, words: WordArray) -> tuple[int, int, int, float]:
-    """Information-directed sampling's arm, and the mixture of two arms it was drawn from."""
-    return directed.directed_choice(_address(words), work)
+def directed_choice(work: FloatArray, words: WordArray) -> tuple[int, FloatArray]:
+    """Information-directed sampling's arm, and the chance that each arm had, from a work that was tallied."""
+    return directed.directed_choice(_address(words), work), work[-1].copy()
 
 
 @door

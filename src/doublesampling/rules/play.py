@@ -208,7 +208,7 @@ def choose_by_value(
             tally_draws(draws, work)
         else:
             tally_exactly(family, parameters, QUICK_BETA, survey, panel, partial, work)
-        return directed_choice(address, work)[0]
+        return directed_choice(address, work)
     if priors is not None and counts_wins(kind):
         fill_indices(kind, parameters, priors, time, values)
     elif kind == BAYES_UCB:
