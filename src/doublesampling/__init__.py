@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from doublesampling.decision import Decision, decide, decide_from_draws, probability_optimal
     from doublesampling.engine.simulate import simulate
     from doublesampling.errors import DoubleSamplingError
+    from doublesampling.live import Experiment
     from doublesampling.policies import (
         IMED,
         KLUCB,
@@ -33,6 +34,7 @@ _ROOMS = {
     "DoubleSampling": "policies",
     "DoubleSamplingError": "errors",
     "EpsilonGreedy": "policies",
+    "Experiment": "live",
     "Gaussian": "beliefs",
     "GaussianBandit": "bandits",
     "Greedy": "policies",
@@ -62,6 +64,7 @@ __all__ = [
     "DoubleSampling",
     "DoubleSamplingError",
     "EpsilonGreedy",
+    "Experiment",
     "Gaussian",
     "GaussianBandit",
     "Greedy",

@@ -1,0 +1,1 @@
+"""An experiment's own design, run forward on supposed truths."""
