@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help test check bench mutants horizon reproduce lock clean
+.PHONY: help test check bench mutants horizon soak reproduce lock clean
 .DEFAULT_GOAL := help
 
 help: ## what there is
@@ -37,6 +37,9 @@ mutants: $(READY) ## break the rules one by one and see the tests notice
 
 horizon: $(READY) ## evidence for the horizon-aware rule, some ten minutes
 	$(BIN)/python -W ignore benchmarks/horizon.py
+
+soak: $(READY) ## crowds, races, kills and full disks against both stores, some ten minutes
+	$(BIN)/python -W ignore -m benchmarks.soak
 
 reproduce: $(READY) ## the paper in one command: six figures and a report, about ten minutes
 	$(BIN)/doublesampling reproduce --resume

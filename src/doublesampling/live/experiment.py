@@ -22,7 +22,7 @@ from doublesampling.live.schema import decisions, experiments
 from doublesampling.live.store import Store, open_store
 
 if TYPE_CHECKING:
-    import pandas as pd
+    import pandas as pd  # type: ignore[import-untyped]
 
 
 class Experiment:

@@ -116,7 +116,7 @@ class Memory:
         self.lock = threading.RLock()
         self._fold: Fold | None = None
         self._events: list[Event] = []
-        self._unstored = 0
+        self._unstored, self._newest = 0, 0
 
     def look(self, connection: Connection) -> Known:
         """What this transaction knows, and exactly that."""
@@ -130,6 +130,8 @@ class Memory:
         belief = self._design.belief if len(arms) == self._design.belief.arms else grown(self._design.belief, len(arms))
         log = replace(log, belief=belief)
         fold = self._fold or log.older(seen.xmin) or Fold(0, belief.prior())
+        if self._fold is None:
+            self._newest = fold.watermark
         settled, state = self._advance(log, belief, fold, seen)
         fresh, loose = log.count_decisions(fold.watermark, seen.xmin)
         self._fold = replace(settled, decisions=fold.decisions + fresh)
@@ -169,8 +171,10 @@ class Memory:
         newest = sa.select(sa.func.max(snapshots.c.watermark)).where(snapshots.c.experiment == self._experiment)
         try:
             with self._store.writing() as connection:
-                # others keep folds too: one in each stretch is enough
-                if (connection.execute(newest).scalar() or 0) <= fold.watermark - EVERY:
+                found = connection.execute(newest).scalar() or 0
+                if found == self._newest and found < fold.watermark:  # else somebody kept one on the same stretch
                     connection.execute(sa.insert(snapshots).values(row))
+                    found = fold.watermark
+                self._newest = found
         except (DoubleSamplingError, sa.exc.SQLAlchemyError):
             return  # a cache: the experiment goes on without it
