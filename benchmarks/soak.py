@@ -59,7 +59,7 @@ def open_again(folder: Path) -> None:
 
 
 def fill_sqlite() -> None:
-    with small_disk("1m") as folder:
+    with small_disk("4m") as folder:
         if folder is None:
             say("  disk full: not measured, no file system may be mounted here")
             return
@@ -67,7 +67,7 @@ def fill_sqlite() -> None:
         exp = soak.create(url)
         done, problem = soak.until_it_fails(exp, 100_000)
         open_again(folder)
-        say(f"  disk full (1 MB tmpfs): {done} outcomes acknowledged, then {type(problem).__name__}: {problem}")
+        say(f"  disk full (4 MB tmpfs): {done} outcomes acknowledged, then {type(problem).__name__}: {problem}")
         copy = Path(tempfile.mkdtemp(prefix="ds-copy-"))
         for file in folder.glob("trial.db*"):
             shutil.copy(file, copy)

@@ -229,7 +229,7 @@ def test_dropped_and_added_arms(storage):
     assert ds.Experiment.load("trial", storage=storage).known.digest == exp.known.digest
 
 
-@pytest.mark.parametrize("policy", [ds.UCB1(), ds.KLUCB(), ds.BayesUCB(), ds.TopTwo(), ds.EpsilonGreedy(0.2), ds.Greedy(),
+@pytest.mark.parametrize("policy", [ds.UCB1(), ds.KLUCB(), ds.BayesUCB(), ds.TopTwo(), ds.EpsilonGreedy(), ds.Greedy(),
                                     ds.ThompsonSampling(), ds.BayesUCB(samples=50)])  # fmt: skip
 def test_every_policy_decides_among_the_arms_that_are_left(sqlite_url, policy):
     exp = create(sqlite_url, policy=policy)
@@ -246,9 +246,8 @@ def test_history_counts_and_is_added_once(storage):
     exp = create(storage)
     assert exp.add_history(["placebo", 2, "10 mg"], [1, 0, 1], request_key="2019") == 3
     assert exp.add_history(["placebo", 2, "10 mg"], [1, 0, 1], request_key="2019") == 0
-    assert exp.known.state == ds.BetaBernoulli(arms=3).update_batch(
-        ds.BetaBernoulli(arms=3).prior(), [0, 2, 1], [1, 0, 1]
-    )
+    belief = exp.design.belief
+    assert exp.known.state == belief.update_batch(belief.prior(), [0, 2, 1], [1, 0, 1])
     assert exp.ask().observations == 3
     assert exp.summary()["history"] == 3
     assert exp.replay().agrees
