@@ -38,7 +38,7 @@ def noticed(file: str, right: str, wrong: str, tests: str) -> bool:
     """Whether the tests fail on a copy with one break."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "project"
-        shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".venv", ".git", "__pycache__", "out", ".*_cache"))
+        shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".venv", ".git", "out", ".*_cache"))
         path = copy / LIVE / file
         text = path.read_text()
         if text.count(right) < 1:
@@ -46,7 +46,7 @@ def noticed(file: str, right: str, wrong: str, tests: str) -> bool:
         path.write_text(text.replace(right, wrong))
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "2", f"tests/{tests}"]
         environment = {"PYTHONPATH": str(copy / "src"), "PATH": "/usr/bin:/bin:/usr/sbin:/sbin"}
-        return subprocess.run(command, cwd=copy, env=environment, capture_output=True).returncode == 1
+        return b"FAILED tests/" in subprocess.run(command, cwd=copy, env=environment, capture_output=True).stdout
 
 
 def main() -> int:

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import doublesampling as ds
 from doublesampling.cli.main import main
 from doublesampling.errors import SettingError
 from doublesampling.live.forward import characteristics
+from tests.chance import FALSE_ALARM
 
 
 @pytest.fixture
@@ -152,12 +154,13 @@ def test_the_design_runs_forward(sqlite_url, capsys):
         failures.append(state.beta.sum() - 2)
         shares.append(state.counts[1] / 60)
         wins.append(np.argmax(state.alpha / (state.alpha + state.beta)) == 1)
+    limit = stats.norm.isf(FALSE_ALARM / 2)
     assert found.failures is not None
     assert found.failures[0] == pytest.approx(
-        np.mean(failures), abs=5 * np.hypot(found.failures[1], np.std(failures) / 20)
+        np.mean(failures), abs=limit * np.hypot(found.failures[1], np.std(failures) / 20)
     )
     assert found.shares[1][0] == pytest.approx(
-        np.mean(shares), abs=5 * np.hypot(found.shares[1][1], np.std(shares) / 20)
+        np.mean(shares), abs=limit * np.hypot(found.shares[1][1], np.std(shares) / 20)
     )
     assert found.best_arm_wins[0] == pytest.approx(np.mean(wins), abs=0.05)
     assert found.failures_of_equal_allocation == pytest.approx(30.0)
