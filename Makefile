@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help test check bench mutants horizon rewards reproduce lock clean
+.PHONY: help test check bench mutants horizon rewards soak reproduce lock clean
 .DEFAULT_GOAL := help
 
 help: ## what there is
@@ -40,6 +40,9 @@ horizon: $(READY) ## evidence for the horizon-aware rule, some ten minutes
 
 rewards: $(READY) ## other rewards, and what the prior does, some minutes
 	$(BIN)/python benchmarks/rewards.py
+
+soak: $(READY) ## crowds, races, kills and full disks against both stores, some ten minutes
+	$(BIN)/python -W ignore -m benchmarks.soak
 
 reproduce: $(READY) ## the paper in one command: six figures and a report, about ten minutes
 	$(BIN)/doublesampling reproduce --resume

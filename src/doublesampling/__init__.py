@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from doublesampling.decision import Decision, decide, decide_from_draws, probability_optimal
     from doublesampling.engine.simulate import simulate
     from doublesampling.errors import DoubleSamplingError
+    from doublesampling.live import Experiment
     from doublesampling.policies import (
         IMED,
         KLUCB,
@@ -57,6 +58,7 @@ _ROOMS = {
     "ExponentialBandit": "bandits",
     "GammaExponential": "beliefs",
     "GammaPoisson": "beliefs",
+    "Experiment": "live",
     "Gaussian": "beliefs",
     "GaussianBandit": "bandits",
     "Greedy": "policies",
@@ -93,6 +95,7 @@ __all__ = [
     "DoubleSampling",
     "DoubleSamplingError",
     "EpsilonGreedy",
+    "Experiment",
     "ExponentialBandit",
     "GammaExponential",
     "GammaPoisson",

@@ -77,3 +77,75 @@ class Interrupted(KeyboardInterrupt):
 
 class LongRunWarning(UserWarning):
     """A policy that was made for short runs is played in a long one."""
+
+
+class ConflictError(DoubleSamplingError, ValueError):
+    """What is told contradicts what is stored; nothing was written."""
+
+    code = "conflict"
+
+
+class NotFoundError(DoubleSamplingError, LookupError):
+    """An experiment or a decision that the store does not hold."""
+
+    code = "not-found"
+
+
+class OtherExperimentError(NotFoundError):
+    """A decision that belongs to another experiment."""
+
+    code = "other-experiment"
+
+
+class NameTakenError(DoubleSamplingError, ValueError):
+    """A name that another experiment, or another arm, already has."""
+
+    code = "name-taken"
+
+
+class PausedError(DoubleSamplingError, RuntimeError):
+    """A paused experiment gives no new decisions."""
+
+    code = "paused"
+
+
+class StorageError(DoubleSamplingError, OSError):
+    """A database that cannot be reached, opened or written."""
+
+    code = "storage"
+
+
+class StorageFullError(StorageError):
+    """No room is left; nothing was half-written."""
+
+    code = "storage-full"
+
+
+class StorageReadOnlyError(StorageError):
+    """A database that may only be read."""
+
+    code = "storage-read-only"
+
+
+class StorageBusyError(StorageError):
+    """Somebody else kept the database locked for too long."""
+
+    code = "storage-busy"
+
+
+class NotOursError(StorageError):
+    """A database that holds something else."""
+
+    code = "not-ours"
+
+
+class TooNewError(StorageError):
+    """A store written by a newer version of this package."""
+
+    code = "schema-too-new"
+
+
+class TooOldError(StorageError):
+    """A store that must be brought up to date first."""
+
+    code = "schema-too-old"

@@ -1,0 +1,118 @@
+"""An experiment's design as plain JSON: names and settings, never code."""
+
+import json
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from doublesampling import beliefs, checks, policies
+from doublesampling.errors import ArmError, DoubleSamplingError, NameTakenError, SettingError
+
+UNITS = ("once", "many")
+
+
+@dataclass(frozen=True)
+class Design:
+    """What was decided before the first unit: arms, belief, policy, seed, and whether a unit is asked once."""
+
+    arms: tuple[str, ...]
+    belief: Any
+    policy: Any
+    seed: int
+    units: str
+
+    def to_json(self) -> str:
+        """The design as text."""
+        content = {
+            "arms": list(self.arms),
+            "belief": _describe(self.belief),
+            "policy": _describe(self.policy),
+            "seed": self.seed,
+            "units": self.units,
+        }
+        return json.dumps(content, allow_nan=False, ensure_ascii=False)
+
+
+def design_from_json(text: str) -> Design:
+    """Read a design that ``to_json`` wrote."""
+    content = json.loads(text)
+    belief, policy = _build(content["belief"], beliefs), _build(content["policy"], policies)
+    return Design(tuple(content["arms"]), belief, policy, int(content["seed"]), content["units"])
+
+
+def _describe(thing: Any) -> dict[str, Any]:
+    """A belief's or policy's class name and settings."""
+    settings = {f.name: getattr(thing, f.name) for f in fields(thing) if f.init}
+    return {"class": type(thing).__name__, "settings": settings}
+
+
+def _build(content: dict[str, Any], room: Any) -> Any:
+    found = getattr(room, content["class"], None)
+    if not isinstance(found, type) or not is_dataclass(found):
+        raise SettingError(
+            f"This version knows no {content['class']!r}, which the stored design uses. Update the package."
+        )
+    return found(**content["settings"])
+
+
+def check_arms(arms: object) -> tuple[str, ...]:
+    """At least two different names."""
+    if isinstance(arms, str) or not hasattr(arms, "__iter__"):
+        raise ArmError(f'arms must be a list of names, got {checks.shown(arms)}. Write arms=["control", "new"].')
+    names = tuple(check_text("the name of an arm", name) for name in arms)
+    if len(names) < 2:
+        raise ArmError(f"An experiment needs two arms to choose between, got {len(names)}.")
+    if len(set(names)) < len(names):
+        twice = next(n for n in names if names.count(n) > 1)
+        raise NameTakenError(f"Two arms are called {twice!r}. Give each its own name.")
+    return names
+
+
+def check_text(what: str, value: object) -> str:
+    """A name that both databases can keep."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        value = str(int(value))
+    if not isinstance(value, str) or not value.strip() or len(value) > 500:
+        raise SettingError(f"{what} must be a text of 1 to 500 characters, got {checks.shown(value)}.")
+    if not value.isprintable():
+        raise SettingError(f"{what} must be printable text, got {checks.shown(value)}. Remove control characters.")
+    return value
+
+
+def make_design(arms: object, belief: Any, policy: Any, seed: object, units: object) -> Design:
+    """A design that is known to work: it can be stored, read back, and has made a decision."""
+    from doublesampling.live.deciding import rehearse
+
+    names = check_arms(arms)
+    belief = beliefs.BetaBernoulli(arms=len(names)) if belief is None else belief
+    policy = policies.DoubleSampling() if policy is None else policy
+    for what, thing, room in (("belief", belief, beliefs), ("policy", policy, policies)):
+        if (
+            not is_dataclass(thing)
+            or isinstance(thing, type)
+            or getattr(room, type(thing).__name__, None) is not type(thing)
+        ):
+            raise SettingError(
+                f"{what} must be one of doublesampling's own, such as "
+                f"{'BetaBernoulli(arms=2)' if what == 'belief' else 'DoubleSampling()'}, got {checks.shown(thing)}: "
+                "a stored experiment names it, and must find it again."
+            )
+    if belief.arms != len(names):
+        raise ArmError(f"The belief has {belief.arms} arms, but {len(names)} names were given. Make them agree.")
+    design = Design(names, belief, policy, checks.seed(seed), checks.one_of("units", units, UNITS))
+    if design_from_json(design.to_json()) != design:
+        raise SettingError("This design does not survive being stored. Use plain numbers as settings.")
+    rehearse(design)
+    return design
+
+
+def grown(belief: Any, arms: int) -> Any:
+    """The belief with one arm more, which starts at the prior that all arms share."""
+    try:
+        return replace(belief, arms=arms)
+    except DoubleSamplingError:
+        raise SettingError(
+            f"{belief!r} has settings per arm, so the prior of a new arm is not known. "
+            "Use settings that all arms share in experiments that may grow."
+        ) from None

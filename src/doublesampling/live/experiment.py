@@ -1,0 +1,283 @@
+"""``ds.Experiment``: ask which arm, tell what came of it, and nothing is lost."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Self
+
+import sqlalchemy as sa
+from numpy.typing import ArrayLike
+from sqlalchemy.engine import Connection
+
+from doublesampling import checks
+from doublesampling.errors import NameTakenError, NotFoundError, SettingError
+from doublesampling.live import asking, changes, telling, upgrade
+from doublesampling.live.book import Book, default_actor, open_book, signature
+from doublesampling.live.design import Design, check_text, make_design
+from doublesampling.live.explain import Explanation, explain
+from doublesampling.live.memory import Known
+from doublesampling.live.records import Outcome, Receipt, receipt_from_row
+from doublesampling.live.replay import Replay, replay
+from doublesampling.live.schema import decisions, experiments
+from doublesampling.live.store import Store, open_store
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped]
+
+
+class Experiment:
+    """A live experiment in a store that several processes, or machines, can share.
+
+    ``create`` makes one, ``load`` finds it again. ``storage`` is ``sqlite:///file`` or ``postgresql://...``; without
+    it, the environment variable DOUBLESAMPLING_STORAGE, or a file in the current folder. ``actor`` is who is written
+    beside every row: user@host where nobody says. An object may be used by several threads.
+    """
+
+    def __init__(self, book: Book) -> None:
+        self._book = book
+
+    @classmethod
+    def create(
+        cls,
+        name: str,
+        *,
+        arms: Sequence[str],
+        belief: Any = None,
+        policy: Any = None,
+        seed: int | None = None,
+        storage: str | Store | None = None,
+        units: str = "once",
+        actor: str | None = None,
+    ) -> Self:
+        """Make an experiment. With ``units="once"`` a unit that is asked again gets the decision it has."""
+        design = make_design(arms, belief, policy, secrets.randbits(63) if seed is None else seed, units)
+        called = check_text("name", name)
+        who = default_actor() if actor is None else check_text("actor", actor)
+        store = open_store(storage)
+        upgrade.ensure(store)
+
+        def work(connection: Connection) -> None:
+            taken = sa.select(experiments.c.id).where(experiments.c.name == called)
+            if connection.execute(taken).first() is not None:
+                raise NameTakenError(
+                    f"An experiment called {called!r} exists in {store.where}. Load it, or choose another name."
+                )
+            row = {"name": called, "design": design.to_json()} | signature(who)
+            made = connection.execute(sa.insert(experiments).values(row).returning(experiments.c.id)).scalar_one()
+            store.prepare(connection, made)
+
+        store.attempt(work)
+        return cls(open_book(store, called, actor))
+
+    @classmethod
+    def load(cls, name: str, *, storage: str | Store | None = None, actor: str | None = None) -> Self:
+        """Find an experiment that was created before, here or on another machine."""
+        store = open_store(storage)
+        upgrade.check(store)
+        book = open_book(store, check_text("name", name), actor)
+        book.look()
+        book.memory.keep()
+        return cls(book)
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self._book.name
+
+    @property
+    def design(self) -> Design:
+        """Arms, belief, policy, seed and units, as they were created."""
+        return self._book.design
+
+    @property
+    def known(self) -> Known:
+        """What is known now: arms, active arms, belief, state, how many decisions, whether it is paused."""
+        return self._book.look()
+
+    def __repr__(self) -> str:
+        return f"Experiment({self.name!r}, storage={self._book.store.where!r})"
+
+    def ask(
+        self,
+        unit: str | None = None,
+        context: ArrayLike | None = None,
+        request_key: str | None = None,
+        *,
+        actor: str | None = None,
+    ) -> Receipt:
+        """Which arm for this unit? The same request_key, or a unit that is asked once, gets the same decision again."""
+        return asking.ask(self._book, [_request(unit, context, request_key)], actor)[0]
+
+    def ask_many(
+        self,
+        n: int | None = None,
+        *,
+        units: Sequence[str] | None = None,
+        contexts: Sequence[ArrayLike] | None = None,
+        request_key: str | None = None,
+        actor: str | None = None,
+    ) -> Sequence[Receipt]:
+        """Several decisions at once, all from the same knowledge; all are written, or none."""
+        given = [len(part) for part in (units, contexts) if part is not None]
+        count = checks.integer("n", given[0] if n is None and given else n, least=1, most=100_000)
+        if any(size != count for size in given):
+            raise SettingError(
+                f"{count} decisions need as many units and contexts, got {' and '.join(map(str, given))}."
+            )
+        requests = [
+            _request(
+                None if units is None else units[i],
+                None if contexts is None else contexts[i],
+                None if request_key is None else f"{request_key}/{i}",
+            )
+            for i in range(count)
+        ]
+        return asking.ask(self._book, requests, actor)
+
+    def tell(
+        self,
+        decision: str,
+        reward: float,
+        *,
+        imputed: bool = False,
+        reason: str | None = None,
+        actor: str | None = None,
+    ) -> Outcome:
+        """What came of a decision. The same again is a no-op, another value a ConflictError.
+
+        An ``imputed`` outcome counts until the real one is told, which supersedes it.
+        """
+        why = None if reason is None else check_text("reason", reason)
+        return telling.tell(self._book, [(decision, reward)], checks.flag("imputed", imputed), why, actor)[0]
+
+    def tell_many(
+        self,
+        told: Sequence[tuple[str, float]] | Mapping[str, float],
+        *,
+        imputed: bool = False,
+        actor: str | None = None,
+    ) -> Sequence[Outcome]:
+        """Several outcomes, as (id, reward) pairs or a mapping; all are written, or none."""
+        pairs = [_pair(item) for item in (told.items() if isinstance(told, Mapping) else told)]
+        return telling.tell(self._book, pairs, checks.flag("imputed", imputed), None, actor)
+
+    def amend(self, decision: str, reward: float, *, reason: str, actor: str | None = None) -> Outcome:
+        """Correct an outcome: the old one stays in the log, the new one supersedes it."""
+        return telling.amend(self._book, decision, reward, reason, actor)
+
+    def add_history(
+        self,
+        arms: Sequence[str | int],
+        rewards: ArrayLike,
+        contexts: ArrayLike | None = None,
+        *,
+        request_key: str | None = None,
+        actor: str | None = None,
+    ) -> int:
+        """Outcomes from before the experiment; returns how many were added. A request_key adds them only once."""
+        key = None if request_key is None else check_text("request_key", request_key)
+        return changes.add_history(self._book, arms, rewards, contexts, key, actor)
+
+    def pause(self, reason: str | None = None, *, actor: str | None = None) -> bool:
+        """No new decisions until ``resume``; outcomes may still be told. False where it was paused already."""
+        return changes.pause(self._book, reason, actor)
+
+    def resume(self, reason: str | None = None, *, actor: str | None = None) -> bool:
+        """Decisions again. False where it was not paused."""
+        return changes.resume(self._book, reason, actor)
+
+    def drop_arm(self, arm: str | int, reason: str | None = None, *, actor: str | None = None) -> bool:
+        """No more decisions for this arm; outcomes of earlier ones still count. False where it was dropped already."""
+        return changes.drop_arm(self._book, arm, reason, actor)
+
+    def add_arm(self, name: str, reason: str | None = None, *, actor: str | None = None) -> bool:
+        """A new arm, which starts at the prior."""
+        return changes.add_arm(self._book, name, reason, actor)
+
+    def decision(self, decision: str) -> Receipt:
+        """A stored decision by its id."""
+        which = telling._check_id(decision)
+        with self._book.memory.lock, self._book.store.reading() as connection:
+            telling._find(self._book, connection, [which])
+            row = connection.execute(sa.select(decisions).where(decisions.c.id == which)).one()
+            arms = self._book.memory.look(connection).arms
+        return receipt_from_row(row, self.name, arms, self.design.seed, repeated=True)
+
+    def decisions(self, *, after: int = 0, limit: int | None = None) -> "pd.DataFrame":
+        """Every decision with its latest outcome, one row each; ``after`` a number and with a ``limit``, a page."""
+        from doublesampling.live.reading import table
+
+        return table(self._book, after=after, limit=limit)
+
+    def pending(self, *, after: int = 0, limit: int | None = None) -> "pd.DataFrame":
+        """Decisions that wait for their outcome, those with an imputed one included."""
+        from doublesampling.live.reading import table
+
+        return table(self._book, after=after, limit=limit, waiting=True)
+
+    def posterior(self, context: ArrayLike | None = None) -> "pd.DataFrame":
+        """What is believed of each arm: mean, sd, 95 % interval, probability of being the best, observations."""
+        from doublesampling.live.reading import posterior
+
+        return posterior(self._book.look(), context)
+
+    def summary(self) -> dict[str, Any]:
+        """How the experiment stands, in plain values."""
+        from doublesampling.live.reading import summary
+
+        return summary(self._book)
+
+    def export(self, form: str, path: str | Path | IO[bytes] | None = None, *, force: bool = False) -> Path | IO[bytes]:
+        """Write the decisions as "parquet", "csv" or "jsonl" to a file, by default named after the experiment."""
+        from doublesampling.live.reading import export
+
+        return export(self._book, form, path, force)
+
+    def explain(self, decision: str) -> Explanation:
+        """Why a decision fell as it did: what was known, p, N, the votes. ``print`` it."""
+        receipt = self.decision(decision)
+        with self._book.store.reading() as connection:
+            return explain(self._book, connection, receipt)
+
+    def replay(self) -> Replay:
+        """Recompute every decision from the log, each from what was known then. ``.agrees`` says whether all match."""
+        return replay(self._book)
+
+    @classmethod
+    def list(cls, storage: str | Store | None = None) -> Sequence[dict[str, Any]]:
+        """The experiments of a store: name, arms, created_at, created_by."""
+        import json
+
+        store = open_store(storage)
+        try:
+            upgrade.check(store)
+        except NotFoundError:
+            return []
+        with store.reading() as connection:
+            rows = connection.execute(sa.select(experiments).order_by(experiments.c.id)).all()
+        return [
+            {
+                "name": row.name,
+                "arms": json.loads(row.design)["arms"],
+                "created_at": row.at.isoformat(),
+                "created_by": row.actor,
+            }
+            for row in rows
+        ]
+
+
+def _request(unit: object, context: Any, request_key: object) -> asking.Request:
+    return asking.Request(
+        None if unit is None else check_text("unit", unit),
+        context,
+        None if request_key is None else check_text("request_key", request_key),
+    )
+
+
+def _pair(item: object) -> tuple[object, object]:
+    try:
+        pair: tuple[Any, ...] = tuple(item)  # type: ignore[arg-type]
+        decision, reward = pair
+    except (TypeError, ValueError):
+        raise SettingError(f"tell_many takes (id, reward) pairs, got {checks.shown(item)}.") from None
+    return decision, reward

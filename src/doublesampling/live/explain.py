@@ -1,0 +1,119 @@
+"""Why a decision fell as it did, from the log alone."""
+
+import datetime
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sqlalchemy.engine import Connection
+
+from doublesampling.live.book import Book
+from doublesampling.live.deciding import digest
+from doublesampling.live.design import grown
+from doublesampling.live.knowledge import Fold, Row, extend
+from doublesampling.live.memory import StoredLog, standing
+from doublesampling.live.records import Receipt
+from doublesampling.live.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What was known, what was believed, what was drawn, and why this arm. ``str`` of it is for people."""
+
+    decision: Receipt
+    arms: tuple[dict[str, Any], ...]
+    """Per arm: name, active, observations, mean, sd, probability_optimal, votes, propensity."""
+    why: str
+    policy: str
+    belief: str
+    verified: bool
+    """Whether the statistics recomputed from the log have the stored digest."""
+    unknown_then: int
+    """Outcomes that are stored now and were not known to this decision."""
+    asked_at: datetime.datetime
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "decision": self.decision.to_dict(),
+            "arms": list(self.arms),
+            "why": self.why,
+            "policy": self.policy,
+            "belief": self.belief,
+            "verified": self.verified,
+            "unknown_then": self.unknown_then,
+        }
+
+    def __str__(self) -> str:
+        d = self.decision
+        lines = [
+            f"Decision {d.number} of {d.experiment!r} ({d.id}), {d.asked_at:%Y-%m-%d %H:%M:%S} UTC, by {d.actor}",
+            f"  unit {d.unit or '-'}, context {d.context if d.context is not None else '-'}",
+            f"  known then: {d.observations} outcomes; {self.unknown_then} more came later",
+            f"  {self.belief}, {self.policy}",
+            "",
+            "  arm                  outcomes      mean        sd   P(best)   votes   propensity",
+        ]
+        for i, arm in enumerate(self.arms):
+            mark = ">" if i == d.arm else " "
+            if not arm["active"]:
+                lines.append(f"{mark} {arm['name']:20.20s} {arm['observations']:8d}   dropped")
+                continue
+            chance = "not known" if arm["propensity"] is None else f"{arm['propensity']:.4f}"
+            lines.append(
+                f"{mark} {arm['name']:20.20s} {arm['observations']:8d} {arm['mean']:9.4f} {arm['sd']:9.4f} "
+                f"{arm['probability_optimal']:9.4f} {arm['votes']:7d} {chance:>12s}"
+            )
+        check = "agrees with the stored digest" if self.verified else "DOES NOT AGREE with the stored digest"
+        return "\n".join([*lines, "", f"  {self.why}", f"  The log, recomputed, {check}."])
+
+
+def explain(book: Book, connection: Connection, receipt: Receipt) -> Explanation:
+    """Recompute what the decision knew, and put it into words."""
+    seen = Snapshot.parse(receipt.snapshot)
+    log = StoredLog(connection, book.id, book.design.belief)
+    arms, active, _ = standing(book.design, [e for e in log.events(0) if seen.sees(e.xid)])
+    belief = book.design.belief if len(arms) == book.design.belief.arms else grown(book.design.belief, len(arms))
+    every = log.rows(0)
+    rows = [row for row in every if seen.sees(row.xid)]
+    state = extend(belief, Fold(0, belief.prior()), rows).state
+    laws = belief.marginals(state, receipt.context)
+    table = tuple(
+        {
+            "name": name,
+            "active": i in active,
+            "observations": int(state.counts[i]),
+            "mean": float(laws.mean[i]),
+            "sd": float(laws.sd[i]),
+            "probability_optimal": float(receipt.probability_optimal[i]),
+            "votes": int(receipt.votes[i]),
+            "propensity": None if np.isnan(receipt.propensities[i]) else float(receipt.propensities[i]),
+        }
+        for i, name in enumerate(arms)
+    )
+    return Explanation(
+        decision=receipt,
+        arms=table,
+        why=_why(receipt, arms),
+        policy=repr(book.design.policy),
+        belief=repr(belief),
+        verified=digest(state, active) == receipt.digest,
+        unknown_then=_decided(every) - _decided(rows),
+        asked_at=receipt.asked_at,
+    )
+
+
+def _decided(rows: list[Row]) -> int:
+    return sum(row.revision == 1 for row in rows)
+
+
+def _why(receipt: Receipt, arms: tuple[str, ...]) -> str:
+    """The choice in one or two sentences."""
+    leader = int(np.argmax(receipt.probability_optimal))
+    p, n = receipt.probability_optimal[leader], receipt.candidates
+    if n == 1:
+        text = f"One candidate was drawn, so each arm had its own chance of being played: it was {receipt.arm_name!r}."
+    else:
+        votes = int(receipt.votes[receipt.arm])
+        text = f"{n} candidates were drawn, and {receipt.arm_name!r} was the most frequent with {votes}."
+    return f"{arms[leader]!r} seemed the best with probability {p:.3f}. {text}"

@@ -1,0 +1,191 @@
+"""What a process remembers of an experiment between calls, so that an ask reads only what is new."""
+
+import datetime
+import json
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from doublesampling.errors import DoubleSamplingError
+from doublesampling.live import deciding
+from doublesampling.live.design import Design, grown
+from doublesampling.live.knowledge import DisturbedError, Fold, Row, extend, refold, resized
+from doublesampling.live.schema import decisions, events, outcomes, snapshots
+from doublesampling.live.snapshot import Snapshot
+from doublesampling.live.store import Store
+
+EVERY = 1000
+"""Outcomes between two stored folds."""
+MOST = 64
+"""Stored folds of one experiment; a large state would fill the disk otherwise."""
+_COLUMNS = [outcomes.c[name] for name in Row._fields]
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened to the experiment itself."""
+
+    xid: int
+    revision: int
+    kind: str
+    content: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Known:
+    """Everything that a decision may look at."""
+
+    arms: tuple[str, ...]
+    active: tuple[int, ...]
+    paused: bool
+    belief: Any
+    state: Any
+    decisions: int
+    snapshot: Snapshot
+    events: int
+
+    @cached_property
+    def digest(self) -> str:
+        """The fingerprint of the state and the active arms."""
+        return deciding.digest(self.state, self.active)
+
+
+def standing(design: Design, happened: Sequence[Event]) -> tuple[tuple[str, ...], tuple[int, ...], bool]:
+    """All arms ever, the active ones, and whether the experiment is paused, after these events."""
+    arms, dropped, paused = list(design.arms), set(), False
+    for event in happened:
+        if event.kind == "add_arm":
+            arms.append(event.content["arm"])
+        elif event.kind == "drop_arm":
+            dropped.add(event.content["arm"])
+        elif event.kind in ("pause", "resume"):
+            paused = event.kind == "pause"
+    return tuple(arms), tuple(i for i, name in enumerate(arms) if name not in dropped), paused
+
+
+@dataclass(frozen=True)
+class StoredLog:
+    """The log of one experiment as one transaction sees it."""
+
+    connection: Connection
+    experiment: int
+    belief: Any
+
+    def rows(self, since: int) -> list[Row]:
+        """Outcomes from a transaction on, in order."""
+        query = sa.select(*_COLUMNS).where(outcomes.c.experiment == self.experiment, outcomes.c.xid >= since)
+        found = self.connection.execute(query.order_by(outcomes.c.xid, outcomes.c.seq))
+        return [Row._make(row) for row in found]
+
+    def events(self, since: int) -> list[Event]:
+        """Events from a transaction on, in order."""
+        query = sa.select(events).where(events.c.experiment == self.experiment, events.c.xid >= since)
+        found = self.connection.execute(query.order_by(events.c.revision))
+        return [Event(row.xid, row.revision, row.kind, json.loads(row.content)) for row in found]
+
+    def count_decisions(self, since: int, before: int) -> tuple[int, int]:
+        """How many decisions lie in [since, before), and how many from ``before`` on."""
+        query = sa.select(
+            sa.func.count(), sa.func.coalesce(sa.func.sum(sa.case((decisions.c.xid < before, 1), else_=0)), 0)
+        ).where(decisions.c.experiment == self.experiment, decisions.c.xid >= since)
+        every, settled = self.connection.execute(query).one()
+        return int(settled), int(every) - int(settled)
+
+    def older(self, place: int) -> Fold | None:
+        """The latest stored fold below or at a watermark; one that cannot be read is passed over: it is a cache."""
+        query = sa.select(snapshots).where(snapshots.c.experiment == self.experiment, snapshots.c.watermark <= place)
+        for row in self.connection.execute(query.order_by(snapshots.c.watermark.desc())):
+            try:
+                belief = self.belief if row.arms == self.belief.arms else grown(self.belief, row.arms)
+                return Fold(row.watermark, belief.state_from_json(row.state), row.decisions)
+            except DoubleSamplingError:
+                continue
+        return None
+
+
+class Memory:
+    """The settled fold of one experiment, and how to look from there. Hold ``lock`` from before a transaction's first
+    read until ``look`` has returned: then snapshots come in order, and what is settled for one is settled for the next.
+    """
+
+    def __init__(self, store: Store, experiment: int, design: Design) -> None:
+        self._store, self._experiment, self._design = store, experiment, design
+        self.lock = threading.RLock()
+        self._fold: Fold | None = None
+        self._events: list[Event] = []
+        self._unstored, self._newest = 0, 0
+
+    def look(self, connection: Connection) -> Known:
+        """What this transaction knows, and exactly that."""
+        seen = self._store.see(connection, self._experiment)
+        if self._fold is not None and seen.xmin < self._fold.watermark:  # an older picture than the last one
+            return Memory(self._store, self._experiment, self._design).look(connection)
+        start = 0 if self._fold is None else self._fold.watermark
+        log = StoredLog(connection, self._experiment, self._design.belief)
+        happened = self._events + log.events(start)
+        arms, active, paused = standing(self._design, happened)
+        belief = self._design.belief if len(arms) == self._design.belief.arms else grown(self._design.belief, len(arms))
+        log = replace(log, belief=belief)
+        fold = self._fold or log.older(seen.xmin) or Fold(0, belief.prior())
+        if self._fold is None:
+            self._newest = fold.watermark
+        settled, state = self._advance(log, belief, fold, seen)
+        fresh, loose = log.count_decisions(fold.watermark, seen.xmin)
+        self._fold = replace(settled, decisions=fold.decisions + fresh)
+        self._events = [event for event in happened if event.xid < seen.xmin]
+        return Known(arms, active, paused, belief, state, self._fold.decisions + loose, seen, len(happened))
+
+    def _advance(self, log: StoredLog, belief: Any, fold: Fold, seen: Snapshot) -> tuple[Fold, Any]:
+        """The settled fold up to xmin, and the state with the visible rows beyond it on top."""
+        fold = replace(fold, state=resized(fold.state, belief))
+        rows = log.rows(fold.watermark)
+        cut = next((i for i, row in enumerate(rows) if row.xid >= seen.xmin), len(rows))
+        self._unstored += cut
+        try:
+            settled = extend(belief, fold, rows[:cut], seen.xmin)
+        except DisturbedError as amended:
+            settled = refold(belief, log, amended.place, seen.xmin)
+            self._unstored = EVERY  # stored folds do not know the amendment: keep one that does
+        try:
+            return settled, extend(belief, settled, rows[cut:]).state
+        except DisturbedError as amended:
+            return settled, refold(belief, log, amended.place).state
+
+    def keep(self) -> None:
+        """Store the settled fold now and then, so that the next process need not read from the start."""
+        with self.lock:
+            fold, due = self._fold, self._unstored >= EVERY
+            if fold is None or not due:
+                return
+            self._unstored = 0
+        row = {
+            "experiment": self._experiment,
+            "watermark": fold.watermark,
+            "state": fold.state.to_json(),
+            "arms": fold.state.arms,
+            "decisions": fold.decisions,
+            "at": datetime.datetime.now(datetime.UTC),
+        }
+        try:
+            with self._store.writing() as connection:
+                self._newest = self._write(connection, row)
+        except (DoubleSamplingError, sa.exc.SQLAlchemyError):
+            return  # a cache: the experiment goes on without it
+
+    def _write(self, connection: Connection, row: dict[str, Any]) -> int:
+        """Add a fold, unless somebody kept one on the same stretch; returns the newest watermark."""
+        query = sa.select(snapshots.c.watermark).where(snapshots.c.experiment == self._experiment)
+        kept = [int(found.watermark) for found in connection.execute(query.order_by(snapshots.c.watermark))]
+        newest = kept[-1] if kept else 0
+        if newest != self._newest or newest >= row["watermark"]:
+            return newest
+        connection.execute(sa.insert(snapshots).values(row))
+        if len(kept) >= MOST:  # every second of the older ones goes: the rest still reach back to the start
+            doomed = snapshots.c.watermark.in_(kept[1:-1:2])
+            connection.execute(sa.delete(snapshots).where(snapshots.c.experiment == self._experiment, doomed))
+        return int(row["watermark"])

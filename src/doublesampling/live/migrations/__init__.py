@@ -1,0 +1,1 @@
+"""How a store came to be as it is: one file per schema version, applied by ``doublesampling db upgrade``."""

@@ -1,0 +1,179 @@
+"""Tables of an experiment: decisions with their outcomes, the posterior, a summary, files."""
+
+import json
+import math
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+import sqlalchemy as sa
+
+from doublesampling import checks, decision
+from doublesampling.errors import MissingExtraError, OutputError
+from doublesampling.live.book import Book
+from doublesampling.live.memory import Known, StoredLog, standing
+from doublesampling.live.records import unpack
+from doublesampling.live.schema import decisions, outcomes
+from doublesampling.rules import doors
+
+FORMATS = ("parquet", "csv", "jsonl")
+
+
+def table(book: Book, *, after: int = 0, limit: int | None = None, waiting: bool = False) -> pd.DataFrame:
+    """One row per decision, with its latest outcome."""
+    d, o = decisions.c, outcomes.alias("latest")
+    newest = sa.select(sa.func.max(outcomes.c.revision)).where(outcomes.c.decision == d.id).correlate(decisions)
+    joined = decisions.outerjoin(o, (o.c.decision == d.id) & (o.c.revision == newest.scalar_subquery()))
+    query = (
+        sa.select(decisions, o.c.reward, o.c.kind, o.c.imputed, o.c.reason, o.c.at.label("told_at"), o.c.revision)
+        .select_from(joined)
+        .where(d.experiment == book.id, d.number > after)
+        .order_by(d.number)
+    )
+    if waiting:
+        query = query.where((o.c.revision.is_(None)) | o.c.imputed)
+    if limit is not None:
+        query = query.limit(checks.integer("limit", limit, least=0))
+    with book.store.reading() as connection:
+        rows = connection.execute(query).all()
+        arms = standing(book.design, StoredLog(connection, book.id, book.design.belief).events(0))[0]
+    return _frame(rows, arms)
+
+
+def _frame(rows: Any, arms: tuple[str, ...]) -> pd.DataFrame:
+    played = np.array([row.arm for row in rows], dtype=np.int64)
+    propensities, probabilities = ([unpack(getattr(r, n)) for r in rows] for n in _PER_ARM)
+    columns = {
+        "id": [row.id for row in rows],
+        "number": np.array([row.number for row in rows], dtype=np.int64),
+        "unit": pd.Series([row.unit for row in rows], dtype=object),
+        "request_key": pd.Series([row.request_key for row in rows], dtype=object),
+        "time": np.array([row.time for row in rows], dtype=np.int64),
+        "asked_at": pd.Series([row.at for row in rows], dtype="datetime64[ns, UTC]"),
+        "context": pd.Series([row.context for row in rows], dtype=object),
+        "arm": played,
+        "arm_name": [arms[arm] for arm in played],
+        "propensity": np.array([p[a] for p, a in zip(propensities, played, strict=True)], dtype=np.float64),
+        "probability": np.array([p[a] for p, a in zip(probabilities, played, strict=True)], dtype=np.float64),
+        "propensities": [row.propensities for row in rows],
+        "probability_optimal": [row.probability_optimal for row in rows],
+        "candidates": np.array([row.candidates for row in rows], dtype=np.int64),
+        "observations": np.array([row.observations for row in rows], dtype=np.int64),
+        "reward": np.array([math.nan if row.reward is None else row.reward for row in rows], dtype=np.float64),
+        "status": [row.kind or "waiting" for row in rows],
+        "imputed": np.array([bool(row.imputed) for row in rows], dtype=bool),
+        "revisions": np.array([row.revision or 0 for row in rows], dtype=np.int64),
+        "reason": pd.Series([row.reason for row in rows], dtype=object),
+        "told_at": pd.Series([row.told_at for row in rows], dtype="datetime64[ns, UTC]"),
+        "digest": [row.digest for row in rows],
+        "actor": [row.actor for row in rows],
+        "version": [row.version for row in rows],
+    }
+    return pd.DataFrame(columns)
+
+
+_PER_ARM = ("propensities", "probability_optimal")
+
+
+def posterior(known: Known, context: Any) -> pd.DataFrame:
+    """What is believed of each arm's expected reward, one row per arm."""
+    laws = known.belief.marginals(known.state, context)
+    active = list(known.active)
+    best = np.zeros(len(known.arms))
+    if len(active) == len(known.arms):
+        best = decision.probability_optimal(known.belief, known.state, context)
+    else:
+        best[active] = doors.exact_optimality(laws.family, np.ascontiguousarray(laws.parameters[active]))
+    low, high = laws.quantile([0.025, 0.975])
+    columns = {
+        "mean": laws.mean,
+        "sd": laws.sd,
+        "low": low,
+        "high": high,
+        "probability_optimal": best,
+        "observations": known.state.counts,
+        "active": [i in known.active for i in range(len(known.arms))],
+    }
+    return pd.DataFrame(columns, index=pd.Index(known.arms, name="arm"))
+
+
+def summary(book: Book) -> dict[str, Any]:
+    """How the experiment stands, in plain values."""
+    d, o = decisions.c, outcomes.c
+    latest = sa.select(o.decision, sa.func.max(o.revision).label("revision")).where(o.experiment == book.id)
+    last = latest.group_by(o.decision).subquery()
+    told = (
+        sa.select(o.arm, o.kind, o.imputed, sa.func.count(), sa.func.sum(o.reward))
+        .select_from(outcomes.join(last, (o.decision == last.c.decision) & (o.revision == last.c.revision)))
+        .group_by(o.arm, o.kind, o.imputed)
+    )
+    history = sa.select(o.arm, sa.func.count()).where(o.experiment == book.id, o.decision.is_(None)).group_by(o.arm)
+    per_arm = sa.select(d.arm, sa.func.count()).where(d.experiment == book.id).group_by(d.arm)
+    with book.memory.lock, book.store.reading() as connection:
+        known = book.memory.look(connection)
+        asked = {arm: int(count) for arm, count in connection.execute(per_arm)}
+        past = {arm: int(count) for arm, count in connection.execute(history)}
+        ends = [tuple(row) for row in connection.execute(told)]
+    outcomes_told = sum(row[3] for row in ends)
+    return {
+        "name": book.name,
+        "status": "paused" if known.paused else "running",
+        "created_at": book.created_at.isoformat(),
+        "created_by": book.created_by,
+        "belief": repr(book.design.belief),
+        "policy": repr(book.design.policy),
+        "seed": book.design.seed,
+        "units": book.design.units,
+        "decisions": known.decisions,
+        "outcomes": outcomes_told,
+        "waiting": known.decisions - outcomes_told,
+        "imputed": sum(row[3] for row in ends if row[2]),
+        "amended": sum(row[3] for row in ends if row[1] == "amended"),
+        "history": sum(past.values()),
+        "arms": [
+            {
+                "arm": i,
+                "name": name,
+                "active": i in known.active,
+                "decisions": asked.get(i, 0),
+                "outcomes": sum(row[3] for row in ends if row[0] == i),
+                "total_reward": float(sum(row[4] for row in ends if row[0] == i)),
+                "history": past.get(i, 0),
+            }
+            for i, name in enumerate(known.arms)
+        ],
+    }
+
+
+def export(book: Book, form: str, target: str | Path | IO[bytes] | None, force: bool) -> Path | IO[bytes]:
+    """Write the decisions to a file, or to anything that takes bytes."""
+    checks.one_of("format", form, FORMATS)
+    if target is None:
+        target = Path(f"{book.name}.{form}")
+    if isinstance(target, (str, Path)):
+        target = Path(target)
+        if target.is_dir() or not target.parent.is_dir():
+            raise OutputError(f"{str(target)!r} cannot be written: name a file in a folder that exists.")
+        if target.exists() and not force:
+            raise OutputError(f"{str(target)!r} exists. Name another file, or pass force=True.")
+    frame = table(book)
+    try:
+        _write(frame, form, target)
+    except OSError as problem:
+        raise OutputError(f"{str(target)!r} cannot be written: {problem.strerror or problem}.") from None
+    return target
+
+
+def _write(frame: pd.DataFrame, form: str, target: Path | IO[bytes]) -> None:
+    if form == "csv":
+        frame.to_csv(target, index=False)
+    elif form == "jsonl":
+        frame = frame.assign(**{n: [json.loads(v) for v in frame[n]] for n in _PER_ARM})
+        frame["context"] = [None if v is None else json.loads(v) for v in frame["context"]]
+        frame.to_json(target, orient="records", lines=True, date_format="iso", date_unit="us", double_precision=15)
+    else:
+        try:
+            frame.to_parquet(target, index=False)
+        except ImportError:
+            raise MissingExtraError("Parquet files need pyarrow: pip install 'doublesampling[data]'") from None

@@ -1,0 +1,143 @@
+"""What ask and tell hand back: receipts that say everything that was stored."""
+
+import datetime
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doublesampling.decision import Address
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+def pack(values: Any) -> str:
+    """Numbers as JSON, to the last bit; nan, which JSON does not know, as null."""
+    plain = np.asarray(values).tolist()
+    return json.dumps([None if isinstance(v, float) and math.isnan(v) else v for v in plain], allow_nan=False)
+
+
+def unpack(text: str) -> FloatArray:
+    """What ``pack`` wrote."""
+    return np.array([math.nan if v is None else v for v in json.loads(text)], dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Receipt:
+    """A stored decision. Arrays are (arm) and hold 0 for arms that were dropped before."""
+
+    id: str
+    """Hand it to tell. Unique over all experiments, and not to be guessed."""
+    experiment: str
+    number: int
+    """Counts the decisions of the experiment from 1; on PostgreSQL with gaps."""
+    unit: str | None
+    request_key: str | None
+    context: Any
+    arm: int
+    arm_name: str
+    propensities: FloatArray
+    probability_optimal: FloatArray
+    candidates: int
+    votes: IntArray
+    time: int
+    """One more than the decisions that this one could see."""
+    position: int
+    """Its place among decisions that were asked together, from 0."""
+    observations: int
+    """How many outcomes it knew."""
+    digest: str
+    """Fingerprint of the statistics it used."""
+    snapshot: str
+    """Which transactions it saw."""
+    address: Address
+    """Where its random numbers came from."""
+    asked_at: datetime.datetime
+    actor: str
+    version: str
+    repeated: bool = False
+    """Whether it had been asked before, so that nothing was decided anew."""
+
+    @property
+    def propensity(self) -> float:
+        """The probability with which this arm was chosen; nan where it is not known."""
+        return float(self.propensities[self.arm])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "id": self.id,
+            "experiment": self.experiment,
+            "number": self.number,
+            "unit": self.unit,
+            "request_key": self.request_key,
+            "context": self.context,
+            "arm": self.arm,
+            "arm_name": self.arm_name,
+            "propensity": None if math.isnan(self.propensity) else self.propensity,
+            "propensities": json.loads(pack(self.propensities)),
+            "probability_optimal": json.loads(pack(self.probability_optimal)),
+            "candidates": self.candidates,
+            "votes": self.votes.tolist(),
+            "time": self.time,
+            "observations": self.observations,
+            "digest": self.digest,
+            "asked_at": self.asked_at.isoformat(),
+            "actor": self.actor,
+            "version": self.version,
+            "repeated": self.repeated,
+        }
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A stored outcome."""
+
+    decision: str
+    reward: float
+    kind: str
+    """told, imputed or amended."""
+    imputed: bool
+    revision: int
+    """1 for the first outcome of a decision; each that supersedes it counts one more."""
+    reason: str | None
+    told_at: datetime.datetime
+    actor: str
+    repeated: bool = False
+    """Whether it was already there, so that nothing was written."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {**self.__dict__, "told_at": self.told_at.isoformat()}
+
+
+def receipt_from_row(row: Any, experiment: str, arms: tuple[str, ...], seed: int, repeated: bool = False) -> Receipt:
+    """A row of the decisions table as a receipt."""
+    return Receipt(
+        id=row.id,
+        experiment=experiment,
+        number=row.number,
+        unit=row.unit,
+        request_key=row.request_key,
+        context=None if row.context is None else json.loads(row.context),
+        arm=row.arm,
+        arm_name=arms[row.arm],
+        propensities=unpack(row.propensities),
+        probability_optimal=unpack(row.probability_optimal),
+        candidates=row.candidates,
+        votes=np.array(json.loads(row.votes), dtype=np.int64),
+        time=row.time,
+        position=row.position,
+        observations=row.observations,
+        digest=row.digest,
+        snapshot=row.snapshot,
+        address=Address(seed, 0, row.number, row.time),
+        asked_at=row.at,
+        actor=row.actor,
+        version=row.version,
+        repeated=repeated,
+    )

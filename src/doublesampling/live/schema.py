@@ -1,0 +1,144 @@
+"""The tables of a store. Rows are only ever added; snapshots alone are a cache and may be thrown away.
+
+There are no foreign keys on purpose: PostgreSQL checks them by locking the row referred to, and every ``ask`` would
+then lock the one row of its experiment. Nothing can be deleted, so a checked reference stays right.
+"""
+
+import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+VERSION_TABLE = "ds_version"
+APPEND_ONLY = ("ds_experiments", "ds_decisions", "ds_outcomes", "ds_events", "ds_eras")
+
+metadata = sa.MetaData()
+Number = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+"""64 bits in both databases; SQLite numbers its rows by itself only where the column is called INTEGER."""
+
+
+class Instant(sa.types.TypeDecorator[datetime.datetime]):
+    """A moment in UTC: timestamptz, or ISO text where there is no such type."""
+
+    impl = sa.DateTime(timezone=True)
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: sa.Dialect) -> Any:
+        """Text in SQLite, which has no dates."""
+        return dialect.type_descriptor(sa.String(40) if dialect.name == "sqlite" else sa.DateTime(timezone=True))
+
+    def process_bind_param(self, value: Any, dialect: sa.Dialect) -> Any:
+        """UTC on the way in."""
+        if value is None or dialect.name != "sqlite":
+            return value
+        return value.astimezone(datetime.UTC).isoformat(timespec="microseconds")
+
+    def process_result_value(self, value: Any, dialect: sa.Dialect) -> datetime.datetime | None:
+        """UTC on the way out."""
+        if value is None:
+            return None
+        moment = datetime.datetime.fromisoformat(value) if isinstance(value, str) else value
+        return moment.astimezone(datetime.UTC)
+
+
+def _audit() -> list[sa.Column[Any]]:
+    """Who wrote a row, when, and with which version."""
+    return [
+        sa.Column("actor", sa.Text, nullable=False),
+        sa.Column("at", Instant, nullable=False),
+        sa.Column("version", sa.Text, nullable=False),
+    ]
+
+
+experiments = sa.Table(
+    "ds_experiments",
+    metadata,
+    sa.Column("id", Number, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False, unique=True),
+    sa.Column("design", sa.Text, nullable=False),
+    *_audit(),
+)
+
+decisions = sa.Table(
+    "ds_decisions",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("experiment", Number, nullable=False),
+    sa.Column("number", Number, nullable=False),
+    sa.Column("time", Number, nullable=False),
+    sa.Column("position", Number, nullable=False),
+    sa.Column("unit", sa.Text),
+    sa.Column("unit_once", sa.Text),
+    sa.Column("request_key", sa.Text),
+    sa.Column("context", sa.Text),
+    sa.Column("arm", Number, nullable=False),
+    sa.Column("propensities", sa.Text, nullable=False),
+    sa.Column("probability_optimal", sa.Text, nullable=False),
+    sa.Column("candidates", Number, nullable=False),
+    sa.Column("votes", sa.Text, nullable=False),
+    sa.Column("observations", Number, nullable=False),
+    sa.Column("digest", sa.Text, nullable=False),
+    sa.Column("snapshot", sa.Text, nullable=False),
+    sa.Column("xid", Number, nullable=False),
+    *_audit(),
+    sa.UniqueConstraint("experiment", "number", name="ds_decisions_number"),
+    sa.UniqueConstraint("experiment", "unit_once", name="ds_decisions_unit_once"),
+    sa.UniqueConstraint("experiment", "request_key", name="ds_decisions_request_key"),
+    sa.Index("ds_decisions_xid", "experiment", "xid"),
+)
+
+outcomes = sa.Table(
+    "ds_outcomes",
+    metadata,
+    sa.Column("seq", Number, primary_key=True),
+    sa.Column("experiment", Number, nullable=False),
+    sa.Column("decision", sa.Text),  # null: history
+    sa.Column("revision", Number, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),  # told, imputed, amended, history
+    sa.Column("imputed", sa.Boolean, nullable=False),
+    sa.Column("arm", Number, nullable=False),
+    sa.Column("reward", sa.Double, nullable=False),
+    sa.Column("previous", sa.Double),  # the reward that this row supersedes
+    sa.Column("place", Number, nullable=False),  # xid of the decision's first outcome
+    sa.Column("context", sa.Text),
+    sa.Column("reason", sa.Text),
+    sa.Column("xid", Number, nullable=False),
+    *_audit(),
+    sa.UniqueConstraint("decision", "revision", name="ds_outcomes_revision"),
+    sa.Index("ds_outcomes_xid", "experiment", "xid", "seq"),
+)
+
+events = sa.Table(
+    "ds_events",
+    metadata,
+    sa.Column("seq", Number, primary_key=True),
+    sa.Column("experiment", Number, nullable=False),
+    sa.Column("revision", Number, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),  # pause, resume, drop_arm, add_arm, history
+    sa.Column("content", sa.Text, nullable=False),
+    sa.Column("request_key", sa.Text),
+    sa.Column("xid", Number, nullable=False),
+    *_audit(),
+    sa.UniqueConstraint("experiment", "revision", name="ds_events_revision"),
+    sa.UniqueConstraint("experiment", "request_key", name="ds_events_request_key"),
+    sa.Index("ds_events_xid", "experiment", "xid"),
+)
+
+eras = sa.Table(
+    "ds_eras",
+    metadata,
+    sa.Column("id", Number, primary_key=True),
+    sa.Column("offset", Number, nullable=False, unique=True),  # added to the server's own transaction numbers
+    *_audit(),
+)
+
+snapshots = sa.Table(
+    "ds_snapshots",
+    metadata,
+    sa.Column("experiment", Number, primary_key=True, autoincrement=False),
+    sa.Column("watermark", Number, primary_key=True, autoincrement=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("arms", Number, nullable=False),
+    sa.Column("decisions", Number, nullable=False),
+    sa.Column("at", Instant, nullable=False),
+)

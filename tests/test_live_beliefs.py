@@ -1,0 +1,99 @@
+"""Every belief, walked at random through asks, tells, amendments and reloads: the log and the state agree."""
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import doublesampling as ds
+from doublesampling.live import memory
+from tests.test_live_experiment import oracle
+
+BELIEFS: dict[str, Any] = {
+    "beta": ds.BetaBernoulli(arms=3),
+    "beta-per-arm": ds.BetaBernoulli(arms=3, alpha=[1, 2, 3]),
+    "beta-odd-prior": ds.BetaBernoulli(arms=3, alpha=0.1, beta=0.3),
+    "fractional": ds.BetaBernoulli(arms=3, fractional=True),
+    "gaussian": ds.Gaussian(arms=3, mean=0.0),
+    "linear": ds.LinearGaussian(arms=3, dimension=2),
+}
+
+
+def reward(name: str, dice: random.Random) -> float:
+    if name == "fractional":
+        return dice.random()
+    return float(dice.random() < 0.5) if name.startswith("beta") else dice.gauss(0.3, 1.0)
+
+
+def walk(exp: ds.Experiment, name: str, dice: random.Random, steps: int) -> None:
+    """A random life of an experiment."""
+    opened: list[str] = []
+    told: list[str] = []
+    for step in range(steps):
+        what = dice.choice(["ask", "ask", "tell", "tell", "impute", "amend", "history", "many", "reload"])
+        context = [dice.random(), 1.0] if name == "linear" else None
+        if what == "ask":
+            opened.append(exp.ask(context=context).id)
+        elif what == "many":
+            contexts = None if context is None else [context] * 3
+            opened.extend(d.id for d in exp.ask_many(3, contexts=contexts))
+        elif what == "tell" and opened:
+            told.append(opened.pop(dice.randrange(len(opened))))
+            exp.tell(told[-1], reward(name, dice))
+        elif what == "impute" and opened:
+            exp.tell(opened[0], 1.0, imputed=True)
+        elif what == "amend" and told:
+            exp.amend(dice.choice(told), reward(name, dice), reason=f"step {step}")
+        elif what == "history":
+            arms = [dice.randrange(3) for _ in range(2)]
+            exp.add_history(arms, [reward(name, dice) for _ in arms], None if context is None else [context] * 2)
+        elif what == "reload":
+            exp = ds.Experiment.load(exp.name, storage=exp._book.store)
+        if step == steps // 2 and "per-arm" not in name:
+            exp.add_arm("new")
+        if step == 2 * steps // 3:
+            exp.drop_arm("b")
+
+
+@pytest.mark.parametrize("name", BELIEFS)
+def test_a_random_life_is_replayed_to_the_bit(storage, name, monkeypatch):
+    monkeypatch.setattr(memory, "EVERY", 7)  # many snapshots, so that amendments reach behind them
+    dice = random.Random(f"{name} {storage[:6]}")
+    exp = ds.Experiment.create("walk", arms=["a", "b", "c"], belief=BELIEFS[name], seed=3, storage=storage)
+    other = ds.Experiment.load("walk", storage=storage)
+    walk(exp, name, dice, 60)
+    assert exp.known.state == oracle(exp)  # folded on the way
+    assert other.known.state == exp.known.state  # folded at the end, in one go
+    assert ds.Experiment.load("walk", storage=storage).known.digest == exp.known.digest  # from a snapshot
+    found = exp.replay()
+    assert found.agrees, found.differences
+    assert found.decisions == exp.known.decisions > 20
+
+
+@pytest.mark.parametrize("name", BELIEFS)
+def test_follow_is_update_repeated(name):
+    from doublesampling.live.knowledge import Row, follow
+
+    belief, dice = BELIEFS[name], random.Random(1)
+    state, rows = belief.prior(), []
+    for i in range(50):
+        context = [dice.random(), 1.0] if name == "linear" else None
+        rows.append(
+            Row(
+                i, i, None, 1, dice.randrange(3), reward(name, dice), None, i, None if context is None else str(context)
+            )
+        )
+        state = belief.update(state, rows[-1].arm, rows[-1].reward, context)
+    assert follow(belief, belief.prior(), rows, [row.reward for row in rows]) == state
+
+
+def test_contexts_are_kept(storage):
+    belief = ds.LinearGaussian(arms=2, dimension=3)
+    exp = ds.Experiment.create("c", arms=["a", "b"], belief=belief, storage=storage, seed=1)
+    d = exp.ask(context=np.array([0.1, 0.2, 0.3]))
+    assert exp.decision(d.id).context == [0.1, 0.2, 0.3]
+    exp.tell(d.id, 2.5)
+    assert exp.known.state == belief.update(belief.prior(), d.arm, 2.5, [0.1, 0.2, 0.3])
+    assert exp.posterior(context=[1, 0, 0])["mean"].shape == (2,)
+    assert exp.explain(d.id).verified
