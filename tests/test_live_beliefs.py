@@ -17,13 +17,25 @@ BELIEFS: dict[str, Any] = {
     "fractional": ds.BetaBernoulli(arms=3, fractional=True),
     "gaussian": ds.Gaussian(arms=3, mean=0.0),
     "linear": ds.LinearGaussian(arms=3, dimension=2),
+    "beta-forgets": ds.BetaBernoulli(arms=3, discount=0.9),
+    "linear-forgets": ds.LinearGaussian(arms=3, dimension=2, discount=0.9),
+    "poisson": ds.GammaPoisson(arms=3),
+    "exponential": ds.GammaExponential(arms=3, discount=0.95),
+    "categorical": ds.DirichletCategorical(arms=3, values=[0, 1, 5]),
+    "logistic": ds.Logistic(arms=3, dimension=2),
 }
 
 
 def reward(name: str, dice: random.Random) -> float:
     if name == "fractional":
         return dice.random()
-    return float(dice.random() < 0.5) if name.startswith("beta") else dice.gauss(0.3, 1.0)
+    if name == "poisson":
+        return float(dice.randrange(9))
+    if name == "exponential":
+        return dice.expovariate(1.0)
+    if name == "categorical":
+        return float(dice.choice([0, 1, 5]))
+    return float(dice.random() < 0.5) if name.startswith(("beta", "logistic")) else dice.gauss(0.3, 1.0)
 
 
 def walk(exp: ds.Experiment, name: str, dice: random.Random, steps: int) -> None:
@@ -32,7 +44,7 @@ def walk(exp: ds.Experiment, name: str, dice: random.Random, steps: int) -> None
     told: list[str] = []
     for step in range(steps):
         what = dice.choice(["ask", "ask", "tell", "tell", "impute", "amend", "history", "many", "reload"])
-        context = [dice.random(), 1.0] if name == "linear" else None
+        context = [dice.random(), 1.0] if hasattr(BELIEFS[name], "dimension") else None
         if what == "ask":
             opened.append(exp.ask(context=context).id)
         elif what == "many":
@@ -69,6 +81,12 @@ def test_a_random_life_is_replayed_to_the_bit(storage, name, monkeypatch):
     found = exp.replay()
     assert found.agrees, found.differences
     assert found.decisions == exp.known.decisions > 20
+    outcomes = exp.known.state.observations
+    for i, which in enumerate(exp.decisions()["id"]):
+        if i % 5 == 0:  # what was known then, from stored folds, has the digest of then
+            told = exp.explain(which)
+            assert told.verified
+            assert told.unknown_then == outcomes - exp.decision(which).observations
 
 
 @pytest.mark.parametrize("name", BELIEFS)
@@ -78,7 +96,7 @@ def test_follow_is_update_repeated(name):
     belief, dice = BELIEFS[name], random.Random(1)
     state, rows = belief.prior(), []
     for i in range(50):
-        context = [dice.random(), 1.0] if name == "linear" else None
+        context = [dice.random(), 1.0] if hasattr(BELIEFS[name], "dimension") else None
         rows.append(
             Row(
                 i, i, None, 1, dice.randrange(3), reward(name, dice), None, i, None if context is None else str(context)

@@ -230,7 +230,8 @@ def test_dropped_and_added_arms(storage):
 
 
 @pytest.mark.parametrize("policy", [ds.UCB1(), ds.KLUCB(), ds.BayesUCB(), ds.TopTwo(), ds.EpsilonGreedy(), ds.Greedy(),
-                                    ds.ThompsonSampling(), ds.BayesUCB(samples=50)])  # fmt: skip
+                                    ds.ThompsonSampling(), ds.BayesUCB(samples=50),
+                                    ds.InformationDirected()])  # fmt: skip
 def test_every_policy_decides_among_the_arms_that_are_left(sqlite_url, policy):
     exp = create(sqlite_url, policy=policy)
     exp.tell(exp.ask().id, 1.0)

@@ -34,7 +34,7 @@ def decide_at(
     """
     laws = belief.marginals(state, context)
     if len(active) < belief.arms:
-        laws = replace(laws, parameters=np.ascontiguousarray(laws.parameters[list(active)]))
+        laws = laws.only(list(active))
     words = address_words(seed, time, realization=number)
     evidence = _Active(laws, words, time, belief, state, active=active)
     found = _decision(policy, evidence, Address(seed, 0, number, time))

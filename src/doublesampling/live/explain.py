@@ -1,7 +1,8 @@
 """Why a decision fell as it did, from the log alone."""
 
 import datetime
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from sqlalchemy.engine import Connection
 from doublesampling.live.book import Book
 from doublesampling.live.deciding import digest
 from doublesampling.live.design import grown
-from doublesampling.live.knowledge import Fold, Row, extend
+from doublesampling.live.knowledge import Fold, Row, refold
 from doublesampling.live.memory import StoredLog, standing
 from doublesampling.live.records import Receipt
 from doublesampling.live.snapshot import Snapshot
@@ -68,15 +69,27 @@ class Explanation:
         return "\n".join([*lines, "", f"  {self.why}", f"  The log, recomputed, {check}."])
 
 
+@dataclass(frozen=True)
+class _Seen:
+    """The log as far as a snapshot sees it. Stored folds spare reading it from the start; the digest judges them."""
+
+    log: StoredLog
+    seen: Snapshot
+
+    def rows(self, since: int) -> Sequence[Row]:
+        return [row for row in self.log.rows(since, self.seen.xmax) if self.seen.sees(row.xid)]
+
+    def older(self, place: int) -> Fold | None:
+        return self.log.older(min(place, self.seen.xmin))
+
+
 def explain(book: Book, connection: Connection, receipt: Receipt) -> Explanation:
     """Recompute what the decision knew, and put it into words."""
     seen = Snapshot.parse(receipt.snapshot)
     log = StoredLog(connection, book.id, book.design.belief)
     arms, active, _ = standing(book.design, [e for e in log.events(0) if seen.sees(e.xid)])
     belief = book.design.belief if len(arms) == book.design.belief.arms else grown(book.design.belief, len(arms))
-    every = log.rows(0)
-    rows = [row for row in every if seen.sees(row.xid)]
-    state = extend(belief, Fold(0, belief.prior()), rows).state
+    state = refold(belief, _Seen(replace(log, belief=belief), seen), seen.xmin).state
     laws = belief.marginals(state, receipt.context)
     table = tuple(
         {
@@ -98,13 +111,9 @@ def explain(book: Book, connection: Connection, receipt: Receipt) -> Explanation
         policy=repr(book.design.policy),
         belief=repr(belief),
         verified=digest(state, active) == receipt.digest,
-        unknown_then=_decided(every) - _decided(rows),
+        unknown_then=log.count_outcomes() - state.observations,
         asked_at=receipt.asked_at,
     )
-
-
-def _decided(rows: list[Row]) -> int:
-    return sum(row.revision == 1 for row in rows)
 
 
 def _why(receipt: Receipt, arms: tuple[str, ...]) -> str:

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublesampling import checks
-from doublesampling.bandits import BernoulliBandit, GaussianBandit
-from doublesampling.beliefs import BetaBernoulli, Gaussian
+from doublesampling.bandits import BernoulliBandit, ExponentialBandit, GaussianBandit, PoissonBandit
+from doublesampling.beliefs import BetaBernoulli, GammaExponential, GammaPoisson, Gaussian
 from doublesampling.engine.simulate import simulate
 from doublesampling.errors import SettingError
 from doublesampling.live.design import Design
@@ -17,6 +17,11 @@ from doublesampling.live.design import Design
 FloatArray = NDArray[np.float64]
 _CELLS = 4_000_000  # steps of one piece: their trajectories are kept in memory
 _USUAL = 500
+_WORLDS: dict[type, Any] = {
+    BetaBernoulli: BernoulliBandit,
+    GammaPoisson: PoissonBandit,
+    GammaExponential: ExponentialBandit,
+}
 
 
 @dataclass(frozen=True)
@@ -77,14 +82,14 @@ def characteristics(
 def _world(design: Design, truth: Any, noise: float) -> Any:
     if len(truth) != len(design.arms):
         raise SettingError(f"A truth needs one number per arm ({len(design.arms)}), got {len(truth)}.")
-    if isinstance(design.belief, BetaBernoulli):
-        return BernoulliBandit(list(truth))
+    if type(design.belief) in _WORLDS:
+        return _WORLDS[type(design.belief)](list(truth))
     if isinstance(design.belief, Gaussian):
         known = design.belief.noise
         return GaussianBandit(list(truth), noise=noise if known is None else known)
     raise SettingError(
-        f"Designs of {type(design.belief).__name__} are not run forward: only those of BetaBernoulli and Gaussian, "
-        "where a truth is a number per arm. Use ds.simulate with a bandit of your own."
+        f"Designs of {type(design.belief).__name__} are not run forward: only those of BetaBernoulli, Gaussian, "
+        "GammaPoisson and GammaExponential, where a truth is a number per arm. Use ds.simulate with your own bandit."
     )
 
 

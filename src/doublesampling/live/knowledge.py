@@ -61,7 +61,7 @@ class Log(Protocol):
 
 def sums_are_exact(belief: Any) -> bool:
     """Whether what was added can be taken back to the last bit: whole numbers on priors of few binary digits."""
-    if not isinstance(belief, BetaBernoulli) or belief.fractional:
+    if not isinstance(belief, BetaBernoulli) or belief.fractional or belief.discount < 1.0:
         return False
     priors = np.concatenate([np.ravel(belief.alpha), np.ravel(belief.beta)])
     return bool(((priors * 1024 == np.floor(priors * 1024)) & (priors < 2**30)).all())
@@ -114,17 +114,7 @@ def follow(belief: Any, state: Any, rows: Sequence[Row], rewards: Sequence[float
     arms = np.array([row.arm for row in rows], dtype=np.int64)
     paid = np.array(rewards, dtype=np.float64)
     contexts = None if rows[0].context is None else np.array([json.loads(r.context or "null") for r in rows])
-    if hasattr(belief, "follow"):
-        return belief.follow(state, arms, paid, contexts)
-    if isinstance(belief, BetaBernoulli):
-        counts, alpha, beta = state.counts.copy(), state.alpha.copy(), state.beta.copy()
-        np.add.at(counts, arms, 1)
-        np.add.at(alpha, arms, paid)  # unbuffered and in order: the same sums as one by one
-        np.add.at(beta, arms, 1.0 - paid)
-        return BetaState(counts, alpha, beta)
-    for i, (arm, reward) in enumerate(zip(arms, paid, strict=True)):
-        state = belief.update(state, int(arm), float(reward), None if contexts is None else contexts[i])
-    return state
+    return belief.follow(state, arms, paid, contexts)
 
 
 def refold(belief: Any, log: Log, place: int, before: int | None = None) -> Fold:
