@@ -212,7 +212,7 @@ def fill_dirichlet(
         out[k] /= total
 
 
-@inlined
+@rule
 def multinomial_draw(
     address: Address, purpose: np.uint64, trials: int, p: NDArray[np.float64], counts: NDArray[np.int64]
 ) -> None:
