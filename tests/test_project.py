@@ -73,13 +73,15 @@ def test_every_equation_of_the_method_is_where_the_docs_say():
 
 def test_the_readme_shows_what_its_code_prints(capsys, monkeypatch, tmp_path):
     page = (ROOT / "README.md").read_text()
-    first, second, third = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    first, live, second, third = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     shown = re.search(r"```\n(play arm.*?)\n```", page, re.DOTALL)
     names: dict[str, object] = {}
     exec(first, names)
     assert shown is not None
     assert capsys.readouterr().out.strip() == shown.group(1).strip()
     monkeypatch.chdir(tmp_path)
+    exec(live, names)
+    assert "The log, recomputed, agrees with the stored digest." in capsys.readouterr().out
     exec(second.replace("realizations=5000", "realizations=5"), names)
     assert (tmp_path / "regret.png").exists()
     exec(third, names)
