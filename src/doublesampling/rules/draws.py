@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules.compiled import inlined, rule
+from doublesampling.rules.compiled import rule
 from doublesampling.rules.special import log_binomial_pmf, log_poisson_pmf, normal_quantile
 
 Address = tuple[np.uint64, np.uint64, np.uint64, np.uint64]

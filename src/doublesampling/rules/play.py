@@ -231,7 +231,7 @@ def choose_by_value(
 
 
 @inlined
-def record(
+def _record(
     column: int, inverse: float, regret: float, observed: float, correct: bool, number: int, p: FloatArray,
     means: FloatArray, squares: FloatArray,
 ) -> None:  # fmt: skip
@@ -249,8 +249,20 @@ def record(
 
 
 @inlined
-def keep(row: FloatArray, arm: int, paid: float, number: int, p: FloatArray) -> None:
+def _keep(row: FloatArray, arm: int, paid: float, number: int, p: FloatArray) -> None:
     """One step of a trajectory that is kept: arm, reward, N and p."""
     row[0], row[1], row[2] = arm, paid, number
     for a in range(p.size):
         row[3 + a] = p[a]
+
+
+@spliced
+def note(
+    r: int, t: int, arm: int, paid: float, number: int, correct: bool, regret: float, observed: float, p: FloatArray,
+    columns: IntArray, means: FloatArray, squares: FloatArray, kept: FloatArray,
+) -> None:  # fmt: skip
+    """One step of realization r, as the kernels keep it: in the moments of its column, and in its trajectory."""
+    if columns[t] >= 0:
+        _record(columns[t], 1.0 / (r + 1), regret, observed, correct, number, p, means, squares)
+    if kept.shape[0] > 0:
+        _keep(kept[r, t], arm, paid, number, p)

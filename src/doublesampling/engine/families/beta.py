@@ -55,11 +55,9 @@ def play_beta(
             )  # fmt: skip
             regret += best - truth[arm]
             observed += best - paid
-            if columns[t] >= 0:
-                correct = truth[arm] == best
-                play.record(columns[t], 1.0 / (r + 1), regret, observed, correct, number, p, means, squares)
-            if kept.shape[0] > 0:
-                play.keep(kept[r, t], arm, paid, number, p)
+            play.note(
+                r, t, arm, paid, number, truth[arm] == best, regret, observed, p, columns, means, squares, kept
+            )  # fmt: skip
         final[r] = regret
 
 
