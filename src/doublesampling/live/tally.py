@@ -1,0 +1,107 @@
+"""A running count of what was played against the propensities that were logged, read once and then only topped up."""
+
+import datetime
+import json
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+from numpy.typing import NDArray
+
+from doublesampling.live.book import Book
+from doublesampling.live.schema import decisions
+
+_SETTLED = datetime.timedelta(seconds=60)  # a gap in the numbers older than this is never filled
+_MARKS = 512
+
+
+@dataclass
+class Tally:
+    """Counts per arm up to some decision. ``marks`` holds the counts on the way, thinned out as they grow."""
+
+    book: Book
+    number: int = 0
+    counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    expected: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    """The sum of the logged propensities: what the counts should be near."""
+    variance: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    judged: int = 0
+    """Decisions with known propensities."""
+    played: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    """Counts per arm over the judged decisions."""
+    marks: list[tuple[int, list[int]]] = field(default_factory=list)
+    stride: int = 1
+    complete: bool = False
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def advance(self, most: int) -> None:
+        """Read at most so many more decisions."""
+        with self.lock:
+            columns = (decisions.c.number, decisions.c.arm, decisions.c.propensities, decisions.c.at)
+            query = (
+                sa.select(*columns)
+                .where(decisions.c.experiment == self.book.id, decisions.c.number > self.number)
+                .order_by(decisions.c.number)
+                .limit(most)
+            )
+            with self.book.store.reading() as connection:
+                rows = connection.execute(query).all()
+            self.complete = len(rows) < most
+            long_ago = datetime.datetime.now(datetime.UTC) - _SETTLED
+            for row in rows:
+                if row.number != self.number + 1 and row.at > long_ago:
+                    break  # on PostgreSQL a smaller number may be committed a moment later
+                self._count(row)
+
+    def _count(self, row: Any) -> None:
+        shares = json.loads(row.propensities)
+        if len(shares) > self.counts.size:
+            more = (0, len(shares) - self.counts.size)
+            for name in ("counts", "expected", "variance", "played"):
+                setattr(self, name, np.pad(getattr(self, name), more))
+        self.number = row.number
+        self.counts[row.arm] += 1
+        if None not in shares:
+            p = np.array(shares, dtype=np.float64)
+            self.expected[: p.size] += p
+            self.variance[: p.size] += p * (1.0 - p)
+            self.played[row.arm] += 1
+            self.judged += 1
+        if row.number % self.stride == 0:
+            self._mark()
+
+    def _mark(self) -> None:
+        self.marks.append((self.number, self.counts.tolist()))
+        if len(self.marks) > 2 * _MARKS:
+            self.stride *= 2
+            self.marks = [mark for mark in self.marks if mark[0] % self.stride == 0]
+
+    def allocation(self) -> list[dict[str, Any]]:
+        """Decisions per arm up to each mark, and up to now."""
+        with self.lock:
+            every = list(self.marks)
+            if self.number and (not every or every[-1][0] != self.number):
+                every.append((self.number, self.counts.tolist()))
+        return [{"number": number, "counts": counts} for number, counts in every]
+
+    def deviation(self, arms: int) -> list[dict[str, float | int | None]]:
+        """Per arm: how often it was played, how often its propensities foretold, and the distance in deviations."""
+        with self.lock:
+            size = self.counts.size
+            rows = []
+            for arm in range(arms):
+                if arm >= size:
+                    rows.append({"observed": 0, "expected": 0.0, "deviations": None})
+                    continue
+                spread = float(np.sqrt(self.variance[arm]))
+                away = (int(self.played[arm]) - float(self.expected[arm])) / spread if spread > 1e-9 else None
+                rows.append(
+                    {
+                        "observed": int(self.played[arm]),
+                        "expected": float(self.expected[arm]),
+                        "deviations": away,
+                    }
+                )
+        return rows
