@@ -34,7 +34,8 @@ def page(
     d, o = chosen.limit(stretch).subquery("d"), outcomes.alias("o")
     newest = sa.select(sa.func.max(outcomes.c.revision)).where(outcomes.c.decision == d.c.id).scalar_subquery()
     query = sa.select(
-        d, o.c.reward, o.c.kind, o.c.imputed, o.c.at.label("told_at"), o.c.revision, o.c.reason
+        d, o.c.reward, o.c.kind, o.c.imputed, o.c.at.label("told_at"), o.c.revision, o.c.reason,
+        o.c.actor.label("told_by"),
     ).select_from(d.outerjoin(o, (o.c.decision == d.c.id) & (o.c.revision == newest)))
     order = d.c.number if before is None else d.c.number.desc()
     with book.store.reading() as connection:
@@ -69,6 +70,7 @@ def _plain(row: Any, arms: tuple[str, ...]) -> dict[str, Any]:
         "reason": row.reason,
         "told_at": row.told_at,
         "actor": row.actor,
+        "told_by": row.told_by,
     }
 
 

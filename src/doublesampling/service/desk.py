@@ -1,0 +1,69 @@
+"""The desk: what a running service holds. The store, its keys, the writer, open experiments, and threads for reading."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from doublesampling.errors import NotFoundError
+from doublesampling.live import upgrade
+from doublesampling.live.book import Book
+from doublesampling.live.experiment import Experiment
+from doublesampling.live.groups import Writer
+from doublesampling.live.store import open_store
+from doublesampling.live.tally import Tally
+from doublesampling.service.keys import Ring
+from doublesampling.service.metrics import Metrics
+
+T = TypeVar("T")
+_THREADS = 4  # for reading: more would only take turns at the interpreter
+
+
+class Desk:
+    """One per process. Databases are only touched from threads, never from the event loop."""
+
+    def __init__(self, storage: str | None) -> None:
+        self.store = open_store(storage)
+        upgrade.ensure(self.store)
+        self.ring = Ring(self.store)
+        self.ring.refresh()
+        self.writer, self.metrics = Writer(), Metrics()
+        self.jobs: dict[str, Any] = {}
+        """Simulations and replays under way or done, by their id."""
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="doublesampling-reader")
+        self.slow = ThreadPoolExecutor(1, thread_name_prefix="doublesampling-slow")
+        self._open: dict[str, Experiment] = {}
+        self._tallies: dict[str, Tally] = {}
+        self._lock = threading.Lock()
+
+    async def run(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Do something that reads or writes the store, in a thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
+
+    def open(self, name: str) -> Experiment:
+        """An experiment by its name; it stays open, because nothing is ever deleted."""
+        found = self._open.get(name)
+        if found is not None:
+            return found
+        if not any(listed["name"] == name for listed in Experiment.list(self.store)):
+            raise NotFoundError(f"No experiment is called {name[:100]!r}. GET /v1/experiments lists them.")
+        with self._lock:
+            return self._open.setdefault(name, Experiment.load(name, storage=self.store))
+
+    async def experiment(self, name: str) -> Experiment:
+        """The same, from the event loop."""
+        found = self._open.get(name)
+        return found if found is not None else await self.run(self.open, name)
+
+    def tally(self, book: Book) -> Tally:
+        """The running count of an experiment."""
+        with self._lock:
+            return self._tallies.setdefault(book.name, Tally(book))
+
+    def close(self) -> None:
+        """Write what is waiting, then let go."""
+        self.writer.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self.slow.shutdown(wait=False, cancel_futures=True)
+        self.store.close()

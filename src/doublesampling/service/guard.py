@@ -1,0 +1,146 @@
+"""The door: body sizes, time limits, foreign pages, security headers, metrics, and the last net under every error."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from doublesampling.service.desk import Desk
+from doublesampling.service.problems import RefusedError, answer, problem
+
+log = logging.getLogger("doublesampling.service")
+
+BODY = 1 << 20
+"""The largest body of a request, in bytes."""
+SECONDS = 30.0
+"""How long a request may take until its answer begins."""
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_HEADERS = [
+    (b"content-security-policy", b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+     b"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+]  # fmt: skip
+
+
+class Guard:
+    """Pure ASGI: it stands in the way of every request, so it must cost next to nothing."""
+
+    def __init__(self, app: ASGIApp, desk: Callable[[], Desk], seconds: float = SECONDS, body: int = BODY) -> None:
+        self._app, self._desk, self._seconds, self._body = app, desk, seconds, body
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, whatever happens."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun, status = time.perf_counter(), 500
+        started = asyncio.Event()
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                started.set()
+                message = {**message, "headers": _completed(message["headers"], scope["path"])}
+            await send(message)
+
+        try:
+            self._refuse(scope)
+            await self._timed(self._app(scope, self._limited(scope, receive), sending), started)
+        except RefusedError as refused:
+            if not started.is_set():
+                await answer(refused)(scope, receive, sending)
+        except Exception:
+            log.exception("%s %s failed", scope["method"], scope["path"])
+            if started.is_set():
+                raise  # the answer is cut off, and the client sees that
+            await problem("internal", "The server failed; its log says why.")(scope, receive, sending)
+        finally:
+            route = getattr(scope.get("route"), "path", "-")
+            method = scope["method"] if scope["method"].isalpha() and len(scope["method"]) < 8 else "other"
+            self._desk().metrics.record(method, route, status, time.perf_counter() - begun)
+
+    def _refuse(self, scope: Scope) -> None:
+        """Turn away bodies that say they are too large and, without keys, whatever another page has sent here."""
+        headers = dict(scope["headers"])
+        length = headers.get(b"content-length", b"0")
+        if not length.isdigit() or int(length) > self._body:
+            raise RefusedError("too-large", f"A body may have {self._body} bytes. Send outcomes in several batches.")
+        if self._desk().ring.empty:
+            _refuse_strangers(headers)
+
+    def _limited(self, scope: Scope, receive: Receive) -> Receive:
+        seen = 0
+
+        async def limited() -> Message:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen > self._body:  # a body that did not say how long it is
+                raise RefusedError("too-large", f"A body may have {self._body} bytes. Send outcomes in several batches.")
+            return message
+
+        return limited
+
+    async def _timed(self, work: Awaitable[Any], started: asyncio.Event) -> None:
+        """Run until the end, but give up where the answer has not begun in time. Streams may go on for longer."""
+        task = asyncio.ensure_future(work)
+        handle = asyncio.get_running_loop().call_later(self._seconds, _give_up, task, started)
+        try:
+            await task
+        except asyncio.CancelledError:
+            if handle.cancelled() or handle.when() > asyncio.get_running_loop().time():
+                task.cancel()
+                raise
+            raise RefusedError(
+                "timeout", f"No answer within {self._seconds:g} s. Ask again: with a key of its own nothing counts twice."
+            ) from None
+        finally:
+            handle.cancel()
+
+
+def _give_up(task: "asyncio.Future[Any]", started: asyncio.Event) -> None:
+    if not started.is_set():
+        task.cancel()
+
+
+def _completed(headers: Any, path: str) -> list[tuple[bytes, bytes]]:
+    present = {name.lower() for name, _ in headers}
+    caching = b"no-store" if path.startswith("/v1/") else b"no-cache"
+    return [*headers, *_HEADERS, *([] if b"cache-control" in present else [(b"cache-control", caching)])]
+
+
+def _refuse_strangers(headers: dict[bytes, bytes]) -> None:
+    """Without keys, only this machine's own pages and programs are served.
+
+    A foreign page in the user's browser can send requests here too (and, by a name that it makes point to 127.0.0.1,
+    read the answers), so both the Host and the Origin must be this machine's.
+    """
+    host = headers.get(b"host", b"localhost").decode("latin-1")
+    if _hostname(f"//{host}") not in LOOPBACK:
+        raise RefusedError("host", "Without keys this service answers only to localhost. Make a key to open it.")
+    origin = headers.get(b"origin", b"").decode("latin-1")
+    if (origin and _place(origin) != host) or headers.get(b"sec-fetch-site", b"") == b"cross-site":
+        raise RefusedError("host", "Another page may not use this service in your name.")
+
+
+def _hostname(text: str) -> str:
+    try:
+        return urlsplit(text).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _place(text: str) -> str:
+    """Host and port of an origin; empty where it is none."""
+    try:
+        return urlsplit(text).netloc
+    except ValueError:
+        return ""
