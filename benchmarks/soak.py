@@ -23,6 +23,7 @@ import numpy as np
 import sqlalchemy as sa
 
 import doublesampling as ds
+from doublesampling.live import schema
 from doublesampling.live.store import open_store
 from tests import soak
 
@@ -59,7 +60,7 @@ def open_again(folder: Path) -> None:
 
 
 def fill_sqlite() -> None:
-    with small_disk("1m") as folder:
+    with small_disk("4m") as folder:
         if folder is None:
             say("  disk full: not measured, no file system may be mounted here")
             return
@@ -67,7 +68,7 @@ def fill_sqlite() -> None:
         exp = soak.create(url)
         done, problem = soak.until_it_fails(exp, 100_000)
         open_again(folder)
-        say(f"  disk full (1 MB tmpfs): {done} outcomes acknowledged, then {type(problem).__name__}: {problem}")
+        say(f"  disk full (4 MB tmpfs): {done} outcomes acknowledged, then {type(problem).__name__}: {problem}")
         copy = Path(tempfile.mkdtemp(prefix="ds-copy-"))
         for file in folder.glob("trial.db*"):
             shutil.copy(file, copy)
@@ -123,6 +124,17 @@ def read_only_postgres(server: Any) -> None:
     open_store(url).close()
 
 
+_FRESH = """
+import sys, time
+begun = time.perf_counter()
+import doublesampling as ds
+ds.Experiment
+imported = time.perf_counter()
+ds.Experiment.load("soak", storage=sys.argv[1])
+print(f"{time.perf_counter() - imported:.2f} {time.perf_counter() - begun:.2f}")
+"""
+
+
 def million(url: str, size: int, measured: int) -> None:
     """Load and ask where so many decisions are stored."""
     begun = time.perf_counter()
@@ -149,6 +161,13 @@ def million(url: str, size: int, measured: int) -> None:
         p50, p99, most = np.percentile(1000 * np.array(seconds), [50, 99, 100])
         say(f"  {name}: median {p50:.1f} ms, p99 {p99:.1f} ms, slowest {most:.1f} ms over {measured}")
     say(f"  load: slowest of 5 {max(loads):.2f} s")
+    fresh = subprocess.run([sys.executable, "-c", _FRESH, url], capture_output=True, text=True).stdout.split()
+    say(f"  load in a new process: {fresh[0]} s, with all imports {fresh[1]} s")
+    with open_store(url).writing() as connection:
+        connection.execute(sa.delete(schema.snapshots))
+    begun = time.perf_counter()
+    ds.Experiment.load("soak", storage=url)
+    say(f"  load after stored folds were thrown away: {time.perf_counter() - begun:.2f} s; {shown(soak.counts(url))}")
 
 
 def suite(new_url: Any, numbers: dict[str, int]) -> None:

@@ -157,7 +157,7 @@ def kills(url: str, number: int, folder: Path, crew: int = 8) -> dict[str, Any]:
     everyone = [hire() for _ in range(crew)]
     killed = 0
     while killed < number:
-        time.sleep(0.05 + dice.random() * 0.1)
+        time.sleep(0.05 + dice.random() * 0.25)
         ready = [worker for worker in everyone if (folder / worker.name).exists()]  # those in mid-flight
         if not ready:
             continue
@@ -190,10 +190,19 @@ def _check_kills(url: str, exp: ds.Experiment, folder: Path) -> dict[str, Any]:
 
 def integrity(url: str) -> str:
     """What the database says of itself."""
-    if not url.startswith("sqlite"):
-        return "ok"  # PostgreSQL was not killed: its workers were
     with open_store(url).reading() as connection:
-        return str(connection.exec_driver_sql("PRAGMA integrity_check").scalar())
+        if url.startswith("sqlite"):
+            return str(connection.exec_driver_sql("PRAGMA integrity_check").scalar())
+        found = []
+        for by_table in ("on", "off"):  # tables and their indexes must count the same
+            connection.exec_driver_sql(f"SET LOCAL enable_seqscan = {by_table}")
+            for way in ("indexscan", "indexonlyscan", "bitmapscan"):
+                connection.exec_driver_sql(f"SET LOCAL enable_{way} = {'off' if by_table == 'on' else 'on'}")
+            query = "SELECT count(*) FROM {} WHERE experiment >= 0 AND xid >= 0"
+            found.append(
+                [connection.exec_driver_sql(query.format(t)).scalar() for t in ("ds_decisions", "ds_outcomes")]
+            )
+        return "ok" if found[0] == found[1] else f"tables {found[0]}, indexes {found[1]}"
 
 
 def until_it_fails(exp: ds.Experiment, rounds: int) -> tuple[int, DoubleSamplingError | None]:

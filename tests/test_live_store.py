@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 import doublesampling as ds
-from doublesampling.errors import NotFoundError, NotOursError, StorageError, TooNewError, TooOldError
+from doublesampling.errors import NameTakenError, NotFoundError, NotOursError, StorageError, TooNewError, TooOldError
 from doublesampling.live import schema, upgrade
 from doublesampling.live.snapshot import Snapshot
 from doublesampling.live.store import open_store
@@ -115,6 +115,51 @@ def test_commits_out_of_order_are_recorded_as_they_were_seen(postgres_url):
     assert fresh.replay().agrees
 
 
+def test_what_is_recorded_is_what_was_read(storage, monkeypatch):
+    """An outcome that is committed between two reads of one ask is in both of them, or in neither."""
+    from doublesampling.live.memory import StoredLog
+
+    exp = create(storage)
+    d = exp.ask()
+    other = ds.Experiment.load("trial", storage=storage)
+    read = StoredLog.rows
+    told: list[int] = []
+
+    def rows(self, since):
+        if not told and "postgres" in storage:  # SQLite lets nobody write in the meantime
+            told.append(1)
+            other.tell(d.id, 1.0)
+        return read(self, since)
+
+    monkeypatch.setattr(StoredLog, "rows", rows)
+    between = exp.ask()
+    assert between.observations == 0
+    monkeypatch.undo()
+    assert exp.ask().observations == len(told)
+    assert exp.replay().agrees
+
+
+def test_many_create_at_once_in_a_new_store(storage):
+    import threading
+
+    start, made, taken = threading.Barrier(8), [], []
+
+    def work(i: int) -> None:
+        start.wait()
+        try:
+            made.append(create(storage, name=f"trial {i % 7}").name)
+        except NameTakenError:
+            taken.append(i)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(made) == [f"trial {i}" for i in range(7)]
+    assert len(taken) == 1
+
+
 def test_no_row_is_locked_by_ask_and_tell(postgres_url):
     """Another transaction holds every row locked; asking and telling go on."""
     exp = create(postgres_url)
@@ -210,9 +255,9 @@ def test_other_tables_beside_ours_in_postgresql_are_left_alone(postgres_url):
 
 
 def test_paths_that_do_not_exist(tmp_path):
-    with pytest.raises(StorageError, match="does not exist. Make it"):
+    with pytest.raises(StorageError, match=r"does not exist. Make it"):
         create(f"sqlite:///{tmp_path / 'no' / 'trial.db'}")
-    with pytest.raises(NotFoundError, match="Experiment.create makes one"):
+    with pytest.raises(NotFoundError, match=r"Experiment.create makes one"):
         ds.Experiment.load("trial", storage=f"sqlite:///{tmp_path / 'trial.db'}")
     assert not (tmp_path / "trial.db").exists()
     with pytest.raises(StorageError, match="is a folder"):
@@ -221,7 +266,7 @@ def test_paths_that_do_not_exist(tmp_path):
         with pytest.raises(StorageError, match="outlive"):
             create(wrong)
     for wrong in ("trial.db", "mysql://host/db", "", "sqlite:/x"):
-        with pytest.raises(StorageError, match="Write sqlite:///trial.db"):
+        with pytest.raises(StorageError, match=r"Write sqlite:///trial.db"):
             ds.Experiment.load("t", storage=wrong)
 
 

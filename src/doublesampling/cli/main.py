@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any, NoReturn, cast
 
 from doublesampling import __version__
+from doublesampling.cli.experiment_options import add_db, add_experiment
 from doublesampling.errors import DoubleSamplingError
 
 
@@ -71,6 +72,8 @@ def parser() -> argparse.ArgumentParser:
     _add_compare(commands)
     _add_replay(commands)
     _add_reproduce(commands)
+    add_experiment(commands, _load("experiment"), _Help)
+    add_db(commands, _load("experiment"), _Help)
     return main_parser
 
 

@@ -1,1 +1,120 @@
-"""An experiment's own design, run forward on supposed truths."""
+"""An experiment's own design, run forward on supposed truths: the operating characteristics of a trial protocol."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doublesampling import checks
+from doublesampling.bandits import BernoulliBandit, GaussianBandit
+from doublesampling.beliefs import BetaBernoulli, Gaussian
+from doublesampling.engine.simulate import simulate
+from doublesampling.errors import SettingError
+from doublesampling.live.design import Design
+
+FloatArray = NDArray[np.float64]
+_CELLS = 4_000_000  # steps of one piece: their trajectories are kept in memory
+_USUAL = 500
+
+
+@dataclass(frozen=True)
+class Characteristics:
+    """How a design does where the truth is as supposed. Every number comes with its Monte Carlo standard error."""
+
+    truth: tuple[float, ...]
+    horizon: int
+    realizations: int
+    best_arm_wins: tuple[float, float]
+    """How often the arm with the highest posterior mean at the end is truly the best."""
+    failures: tuple[float, float] | None
+    """Expected number of rewards of 0; None where rewards are not 0 or 1."""
+    failures_of_equal_allocation: float | None
+    """The same, where every arm is given equally often."""
+    regret: tuple[float, float]
+    """Expected reward lost against always playing the best arm."""
+    shares: tuple[tuple[float, float], ...]
+    """Share of the decisions per arm."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+def characteristics(
+    design: Design,
+    truth: Any,
+    *,
+    horizon: int | None = None,
+    realizations: int = 1000,
+    seed: int = 1,
+    noise: float = 1.0,
+) -> Characteristics:
+    """Play the design on one supposed truth, a number per arm."""
+    bandit = _world(design, truth, noise)
+    length = horizon if horizon is not None else getattr(design.policy, "horizon", None) or _USUAL
+    length = checks.integer("horizon", length, least=1, most=_CELLS)
+    count = checks.integer("realizations", realizations, least=2, most=10**6)
+    means = np.array([float(value) for value in truth])
+    arms, rewards = _play(design, bandit, length, count, checks.seed(seed))
+    best = means >= means.max() - 1e-12
+    won = np.array([best[_recommended(design, a, r)] for a, r in zip(arms, rewards, strict=True)], dtype=np.float64)
+    shares = np.stack([(arms == arm).mean(axis=1) for arm in range(means.size)], axis=1)
+    binary = isinstance(bandit, BernoulliBandit)
+    return Characteristics(
+        truth=tuple(means.tolist()),
+        horizon=length,
+        realizations=count,
+        best_arm_wins=_mean(won),
+        failures=_mean((rewards == 0.0).sum(axis=1)) if binary else None,
+        failures_of_equal_allocation=float(length * (1.0 - means.mean())) if binary else None,
+        regret=_mean((means.max() - means[arms]).sum(axis=1)),
+        shares=tuple(_mean(share) for share in shares.T),
+    )
+
+
+def _world(design: Design, truth: Any, noise: float) -> Any:
+    if len(truth) != len(design.arms):
+        raise SettingError(f"A truth needs one number per arm ({len(design.arms)}), got {len(truth)}.")
+    if isinstance(design.belief, BetaBernoulli):
+        return BernoulliBandit(list(truth))
+    if isinstance(design.belief, Gaussian):
+        known = design.belief.noise
+        return GaussianBandit(list(truth), noise=noise if known is None else known)
+    raise SettingError(
+        f"Designs of {type(design.belief).__name__} are not run forward: only those of BetaBernoulli and Gaussian, "
+        "where a truth is a number per arm. Use ds.simulate with a bandit of your own."
+    )
+
+
+def _play(design: Design, bandit: Any, horizon: int, count: int, seed: int) -> tuple[Any, FloatArray]:
+    """Arms and rewards of every realization and step, arrays (realization, step); in pieces that fit in memory."""
+    size = max(1, min(count, _CELLS // (horizon * len(design.arms))))
+    arms, rewards = [], []
+    for start in range(0, count, size):
+        result = simulate(
+            bandit,
+            [design.policy],
+            horizon=horizon,
+            realizations=min(size, count - start),
+            seed=(seed + start) % 2**64,
+            belief=design.belief,
+            device="cpu",
+            keep=("trajectories",),
+            progress=False,
+        )
+        arms.append(result["trajectory_arm"].values[0, 0].astype(np.int64))
+        rewards.append(result["trajectory_reward"].values[0, 0])
+    return np.concatenate(arms), np.concatenate(rewards)
+
+
+def _recommended(design: Design, arms: Any, rewards: FloatArray) -> int:
+    """The arm of the highest posterior mean after a realization."""
+    belief = design.belief
+    state = belief.update_batch(belief.prior(), arms, rewards)
+    return int(np.argmax(belief.marginals(state).mean))
+
+
+def _mean(values: Any) -> tuple[float, float]:
+    return float(np.mean(values)), float(np.std(values, ddof=1) / math.sqrt(len(values)))

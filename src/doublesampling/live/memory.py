@@ -21,6 +21,8 @@ from doublesampling.live.store import Store
 
 EVERY = 1000
 """Outcomes between two stored folds."""
+MOST = 64
+"""Stored folds of one experiment; a large state would fill the disk otherwise."""
 _COLUMNS = [outcomes.c[name] for name in Row._fields]
 
 
@@ -148,6 +150,7 @@ class Memory:
             settled = extend(belief, fold, rows[:cut], seen.xmin)
         except DisturbedError as amended:
             settled = refold(belief, log, amended.place, seen.xmin)
+            self._unstored = EVERY  # stored folds do not know the amendment: keep one that does
         try:
             return settled, extend(belief, settled, rows[cut:]).state
         except DisturbedError as amended:
@@ -168,13 +171,21 @@ class Memory:
             "decisions": fold.decisions,
             "at": datetime.datetime.now(datetime.UTC),
         }
-        newest = sa.select(sa.func.max(snapshots.c.watermark)).where(snapshots.c.experiment == self._experiment)
         try:
             with self._store.writing() as connection:
-                found = connection.execute(newest).scalar() or 0
-                if found == self._newest and found < fold.watermark:  # else somebody kept one on the same stretch
-                    connection.execute(sa.insert(snapshots).values(row))
-                    found = fold.watermark
-                self._newest = found
+                self._newest = self._write(connection, row)
         except (DoubleSamplingError, sa.exc.SQLAlchemyError):
             return  # a cache: the experiment goes on without it
+
+    def _write(self, connection: Connection, row: dict[str, Any]) -> int:
+        """Add a fold, unless somebody kept one on the same stretch; returns the newest watermark."""
+        query = sa.select(snapshots.c.watermark).where(snapshots.c.experiment == self._experiment)
+        kept = [int(found.watermark) for found in connection.execute(query.order_by(snapshots.c.watermark))]
+        newest = kept[-1] if kept else 0
+        if newest != self._newest or newest >= row["watermark"]:
+            return newest
+        connection.execute(sa.insert(snapshots).values(row))
+        if len(kept) >= MOST:  # every second of the older ones goes: the rest still reach back to the start
+            doomed = snapshots.c.watermark.in_(kept[1:-1:2])
+            connection.execute(sa.delete(snapshots).where(snapshots.c.experiment == self._experiment, doomed))
+        return int(row["watermark"])

@@ -72,7 +72,6 @@ class PostgresStore(Store):
             self._offset = int(connection.execute(_ERA).scalar_one())
         return self._offset
 
-    def close(self) -> None:
-        """Give the connections back, and forget the era: an upgrade may have begun another."""
+    def forget(self) -> None:
+        """An upgrade may have begun another era."""
         self._offset = None
-        super().close()

@@ -1,5 +1,6 @@
 """A queue in front of a SQLite database: writers wait in the kernel, so that none is told "database is locked"."""
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,11 +17,13 @@ class Queue:
 
     def __init__(self, database: Path) -> None:
         self._path = database.with_name(database.name + "-queue")
-        self._threads = threading.Lock()
+        self._threads, self._process = threading.Lock(), os.getpid()
 
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Wait for the turn, and hand it on at the end."""
+        if self._process != os.getpid():  # a fork copies locks as they are, held or not
+            self._threads, self._process = threading.Lock(), os.getpid()
         with self._threads:
             try:
                 file = None if fcntl is None else self._path.open("ab")

@@ -1,5 +1,7 @@
 """SQLite: one file, one writer at a time, and every commit on the disk before it is acknowledged."""
 
+import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -83,13 +85,18 @@ def _set_up(connection: Any, _: Any) -> None:
 
 
 def _turn_on_wal(cursor: Any) -> None:
-    import sqlite3
-
-    try:
-        cursor.execute("PRAGMA journal_mode=WAL")
-    except sqlite3.OperationalError as problem:
-        if not problem.sqlite_errorname.startswith("SQLITE_READONLY"):  # reading needs no journal
-            raise
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as problem:
+            if problem.sqlite_errorname.startswith("SQLITE_READONLY"):  # reading needs no journal
+                return
+            # SQLite does not wait here by itself where another process turns it on at the same moment
+            if not problem.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
 
 
 def _begin(connection: Connection) -> None:

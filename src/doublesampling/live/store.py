@@ -101,6 +101,9 @@ class Store:
             time.sleep(random.random() * min(0.001 * 2.0**turn, 0.1))
         raise StorageBusyError(f"{self.where}: {_ATTEMPTS} attempts lost against other writers. Try again.")
 
+    def forget(self) -> None:
+        """Read again what an upgrade may have changed."""
+
     def close(self) -> None:
         """Give the connections back."""
         if self._engine is not None and self._process == os.getpid():

@@ -77,7 +77,7 @@ def upgrade(store: Store) -> tuple[int, int]:
         if before < HEAD:
             _migrate(connection)
         _begin_era(connection)
-    store.close()  # what was known of the old schema is forgotten
+    store.forget()
     return before, HEAD
 
 

@@ -1,0 +1,222 @@
+"""``doublesampling experiment``: a live experiment from the command line, for people and, with --json, for machines."""
+
+import ast
+import difflib
+import json
+from collections.abc import Callable
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from doublesampling import beliefs, policies
+from doublesampling.errors import DoubleSamplingError, SettingError
+from doublesampling.live import Experiment, Receipt, upgrade
+from doublesampling.live.store import open_store
+
+
+def _open_console() -> Console:
+    """A terminal's own width; a file gets wide lines rather than cut ones."""
+    console = Console(highlight=False, soft_wrap=True)
+    return console if console.is_terminal else Console(highlight=False, soft_wrap=True, width=160)
+
+
+def run(options: Any) -> int:
+    """Do what was asked; with --json, errors are JSON too."""
+    try:
+        return _COMMANDS[options.what](options)
+    except DoubleSamplingError as problem:
+        if not options.json:
+            raise
+        print(json.dumps({"error": problem.code, "message": str(problem)}))
+        return 1
+
+
+def _show(options: Any, content: Any, words: Callable[[], Any]) -> int:
+    """JSON for machines, words for people."""
+    if options.json:
+        print(json.dumps(content, allow_nan=False, ensure_ascii=False))
+    else:
+        said = words()
+        if said is not None:
+            _open_console().print(said, markup=False)
+    return 0
+
+
+def _load(options: Any) -> Experiment:
+    return Experiment.load(options.name, storage=options.storage, actor=getattr(options, "actor", None))
+
+
+def parse_settings(text: str, room: Any, method: str, **given: Any) -> Any:
+    """A belief or policy such as ``Gaussian:mean=0,noise=0.5``.
+
+    >>> parse_settings("EpsilonGreedy:epsilon=0.2", policies, "choose")
+    EpsilonGreedy(epsilon=0.2)
+    """
+    name, _, rest = text.partition(":")
+    known = [n for n in vars(room) if not n.startswith("_") and hasattr(getattr(room, n), method) and n[0].isupper()]
+    known = [n for n in known if n not in ("Belief", "Policy")]
+    plain = {n.lower(): n for n in known} | {"thompson": "ThompsonSampling", "beta": "BetaBernoulli"}
+    found = plain.get(name.replace("-", "").replace("_", "").lower())
+    if found is None:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(sorted(known))}."
+        raise SettingError(f"{name!r} is not known. {hint}")
+    try:
+        call: Any = ast.parse(f"f({rest})", mode="eval").body
+        settings = {word.arg: ast.literal_eval(word.value) for word in call.keywords}
+        if call.args or None in settings:
+            raise ValueError
+    except (SyntaxError, ValueError):
+        raise SettingError(f"{text!r} cannot be read. Write it as {found}:setting=value,setting=value.") from None
+    return getattr(room, found)(**(given | settings))
+
+
+def _create(options: Any) -> int:
+    belief = parse_settings(options.belief, beliefs, "prior", arms=len(options.arms))
+    policy = parse_settings(options.policy, policies, "choose")
+    exp = Experiment.create(
+        options.name, arms=options.arms, belief=belief, policy=policy, seed=options.seed, units=options.units,
+        storage=options.storage, actor=options.actor,
+    )  # fmt: skip
+    words = f"Experiment {exp.name!r} is ready: {belief!r}, {policy!r}, seed {exp.design.seed}. Next: ask."
+    return _show(options, exp.summary(), lambda: words)
+
+
+def _ask(options: Any) -> int:
+    exp = _load(options)
+    if options.count is not None:
+        units = None if options.unit is None else [f"{options.unit}-{i}" for i in range(options.count)]
+        contexts = None if options.context is None else [options.context] * options.count
+        found = exp.ask_many(options.count, units=units, contexts=contexts, request_key=options.key)
+        return _show(options, [d.to_dict() for d in found], lambda: "\n".join(map(_line, found)))
+    d = exp.ask(unit=options.unit, context=options.context, request_key=options.key)
+    return _show(options, d.to_dict(), lambda: _line(d))
+
+
+def _line(d: Receipt) -> str:
+    again = ", asked before" if d.repeated else ""
+    plural = "s" * (d.candidates > 1)
+    return (
+        f"{d.arm_name}   (decision {d.id}{again}; P(best) {d.probability_optimal[d.arm]:.3f}, {d.candidates} "
+        f"candidate{plural}, propensity {d.propensity:.3f})"
+    )
+
+
+def _tell(options: Any) -> int:
+    found = _load(options).tell(options.decision, options.reward, imputed=options.imputed, reason=options.reason)
+    said = f"{'Already stored' if found.repeated else 'Stored'}: {found.reward:g}{' (imputed)' * found.imputed}."
+    return _show(options, found.to_dict(), lambda: said)
+
+
+def _amend(options: Any) -> int:
+    found = _load(options).amend(options.decision, options.reward, reason=options.reason)
+    return _show(options, found.to_dict(), lambda: f"Amended to {found.reward:g}; revision {found.revision}.")
+
+
+def _change(method: str, done: str, already: str) -> Callable[[Any], int]:
+    def act(options: Any) -> int:
+        exp = _load(options)
+        given = [options.arm] if "arm" in options else []
+        changed = getattr(exp, method)(*given, reason=options.reason)
+        return _show(options, {"changed": changed}, lambda: done if changed else already)
+
+    return act
+
+
+def _list(options: Any) -> int:
+    found = Experiment.list(options.storage)
+
+    def words() -> Table | str:
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for name in ("experiment", "arms", "created", "by"):
+            table.add_column(name)
+        for row in found:
+            table.add_row(row["name"], ", ".join(row["arms"]), row["created_at"][:16], row["created_by"])
+        return table if found else "No experiments yet. Make one with: doublesampling experiment create"
+
+    if options.json:
+        return _show(options, list(found), lambda: None)
+    _open_console().print(words())
+    return 0
+
+
+def _status(options: Any) -> int:
+    from doublesampling.cli.status import show_status, status
+
+    exp = _load(options)
+    content = status(exp, options.context)
+    return _show(options, content, lambda: show_status(_open_console(), exp, content))
+
+
+def _pending(options: Any) -> int:
+    frame = _load(options).pending()
+    rows = json.loads(
+        frame[["id", "unit", "asked_at", "arm_name", "status"]].to_json(orient="records", date_format="iso")
+    )
+    lines = [f"{r['id']}  {r['unit'] or '-'}  {r['arm_name']}  {r['asked_at'][:16]}  {r['status']}" for r in rows]
+    return _show(options, rows, lambda: "\n".join(lines) or "No decision waits for its outcome.")
+
+
+def _explain(options: Any) -> int:
+    found = _load(options).explain(options.decision)
+    return _show(options, found.to_dict(), lambda: str(found))
+
+
+def _export(options: Any) -> int:
+    suffix = (options.out or "").rpartition(".")[2].lower()
+    form = options.format or (suffix if suffix in ("parquet", "csv", "jsonl") else "csv")
+    path = _load(options).export(form, options.out, force=options.force)
+    return _show(options, {"path": str(path)}, lambda: f"Written to {path}.")
+
+
+def _replay(options: Any) -> int:
+    found = _load(options).replay()
+    lines = [f"{found.decisions} decisions recomputed from the log: " + ("all agree." if found.agrees else
+             f"{found.different} DIFFER."), *found.differences]  # fmt: skip
+    _show(options, found.to_dict(), lambda: "\n".join(lines))
+    return 0 if found.agrees else 1
+
+
+def _simulate(options: Any) -> int:
+    from doublesampling.cli.status import show_forward
+    from doublesampling.live.forward import characteristics
+
+    exp = _load(options)
+    try:
+        truths = [[float(part) for part in text.split(",")] for text in options.truth]
+    except ValueError:
+        raise SettingError(f"--truth takes numbers such as 0.3,0.5,0.6, got {options.truth}.") from None
+    found = [
+        characteristics(exp.design, truth, horizon=options.horizon, realizations=options.realizations,
+                        seed=options.seed, noise=options.noise)
+        for truth in truths
+    ]  # fmt: skip
+    return _show(options, [row.to_dict() for row in found], lambda: show_forward(_open_console(), exp.design, found))
+
+
+def _upgrade(options: Any) -> int:
+    store = open_store(options.storage)
+    before, after = upgrade.upgrade(store)
+    said = f"{store.where}: schema {after}" + (", already up to date." if before == after else f", was {before}.")
+    return _show(options, {"before": before, "after": after}, lambda: said)
+
+
+_COMMANDS: dict[str, Callable[[Any], int]] = {
+    "create": _create,
+    "ask": _ask,
+    "tell": _tell,
+    "amend": _amend,
+    "pause": _change("pause", "Paused: no new decisions. Outcomes may still be told.", "It was paused already."),
+    "resume": _change("resume", "Decisions again.", "It was not paused."),
+    "drop-arm": _change("drop_arm", "Dropped; outcomes of earlier decisions still count.", "It was dropped already."),
+    "add-arm": _change("add_arm", "Added; it starts at the prior.", "It was there already."),
+    "list": _list,
+    "status": _status,
+    "pending": _pending,
+    "explain": _explain,
+    "export": _export,
+    "replay": _replay,
+    "simulate": _simulate,
+    "db upgrade": _upgrade,
+}

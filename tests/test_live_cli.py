@@ -1,0 +1,195 @@
+"""The command line of live experiments, as people and machines meet it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import doublesampling as ds
+from doublesampling.cli.main import main
+from doublesampling.errors import SettingError
+from doublesampling.live.forward import characteristics
+from tests.chance import FALSE_ALARM
+
+
+@pytest.fixture
+def cli(capsys, storage, monkeypatch):
+    monkeypatch.setenv("DOUBLESAMPLING_STORAGE", storage)
+
+    return Shell(capsys)
+
+
+class Shell:
+    """Calls the command line; checks the exit status and that no traceback is shown."""
+
+    def __init__(self, capsys):
+        self.capsys = capsys
+
+    def __call__(self, *words, status=0):
+        try:
+            found = main(words)
+        except SystemExit as end:
+            found = int(end.code or 0)
+        out = self.capsys.readouterr()
+        assert found == status, out.out + out.err
+        assert "Traceback" not in out.err
+        return out.out + out.err
+
+    def json(self, *words, status=0):
+        return json.loads(self(*words, "--json", status=status))
+
+
+def test_a_trial_from_first_to_last(cli, tmp_path):
+    made = cli.json("experiment", "create", "trial", "--arms", "placebo", "10 mg", "--policy",
+                    "DoubleSampling:horizon=40",
+                    "--seed", "7")  # fmt: skip
+    assert made["policy"] == "DoubleSampling(horizon=40)"
+    d = cli.json("experiment", "ask", "trial", "--unit", "p1", "--key", "k", "--actor", "nurse")
+    assert d["actor"] == "nurse"
+    assert cli.json("experiment", "ask", "trial", "--unit", "p1")["id"] == d["id"]
+    assert cli.json("experiment", "tell", "trial", d["id"], "1")["reward"] == 1.0
+    assert cli.json("experiment", "tell", "trial", d["id"], "1")["repeated"]
+    error = cli.json("experiment", "tell", "trial", d["id"], "0", status=1)
+    assert error["error"] == "conflict"
+    assert cli.json("experiment", "amend", "trial", d["id"], "0", "--reason", "adjudicated")["revision"] == 2
+    assert len(cli.json("experiment", "ask", "trial", "--count", "3")) == 3
+    assert len(cli.json("experiment", "pending", "trial")) == 3
+    status = cli.json("experiment", "status", "trial")
+    assert (status["decisions"], status["outcomes"], status["amended"]) == (4, 1, 1)
+    assert sum(arm["posterior"]["probability_optimal"] for arm in status["arms"]) == pytest.approx(1)
+    assert cli.json("experiment", "explain", "trial", d["id"])["verified"]
+    assert cli.json("experiment", "replay", "trial")["agrees"]
+    assert cli.json("experiment", "pause", "trial") == {"changed": True}
+    assert cli.json("experiment", "ask", "trial", status=1)["error"] == "paused"
+    assert cli.json("experiment", "resume", "trial") == {"changed": True}
+    assert cli.json("experiment", "add-arm", "trial", "20 mg") == {"changed": True}
+    assert cli.json("experiment", "drop-arm", "trial", "placebo") == {"changed": True}
+    assert [row["name"] for row in cli.json("experiment", "list")] == ["trial"]
+    path = cli.json("experiment", "export", "trial", "--out", str(tmp_path / "t.jsonl"))["path"]
+    assert len(Path(path).read_text().splitlines()) == 4
+    assert cli.json("db", "upgrade") == {"before": 1, "after": 1}
+
+
+def test_the_words_for_people(cli):
+    assert "is ready" in cli("experiment", "create", "trial", "--arms", "placebo", "10 mg", "--seed", "7")
+    assert "No decision waits" in cli("experiment", "pending", "trial")
+    told = cli("experiment", "ask", "trial", "--unit", "p1")
+    identity = told.split("decision ")[1].split(";")[0]
+    assert "propensity" in told
+    assert "asked before" in cli("experiment", "ask", "trial", "--unit", "p1")
+    assert identity in cli("experiment", "pending", "trial")
+    assert "Stored: 1" in cli("experiment", "tell", "trial", identity, "1")
+    assert "amend" in cli("experiment", "tell", "trial", identity, "0", status=1)
+    status = cli("experiment", "status", "trial")
+    for part in ("running", "placebo", "P(best)", "█", "N  ▁"):
+        assert part in status
+    assert "all agree" in cli("experiment", "replay", "trial")
+    assert "Paused" in cli("experiment", "pause", "trial", "--reason", "board")
+    assert "paused" in cli("experiment", "status", "trial")
+    assert "trial" in cli("experiment", "list")
+    assert "up to date" in cli("db", "upgrade")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("experiment",), "required: COMMAND"),
+        (("experiment", "ask"), "required: NAME"),
+        (("experiment", "ask", "trail"), "holds no experiment called 'trail'"),
+        (("experiment", "create", "trial", "--arms", "a", "b"), "Load it, or choose another name"),
+        (("experiment", "create", "x", "--arms", "a"), "two arms"),
+        (("experiment", "create", "x", "--arms", "a", "b", "--belief", "Gausian"), "Did you mean 'Gaussian'?"),
+        (("experiment", "create", "x", "--arms", "a", "b", "--policy", "DoubleSampling:horizon"), "setting=value"),
+        (("experiment", "create", "x", "--arms", "a", "b", "--policy", "DoubleSampling:horizn=3"), "Did you mean"),
+        (("experiment", "create", "x", "--arms", "a", "b", "--policy", "Oracle"), "Decide with another policy"),
+        (("experiment", "tell", "trial", "nope", "1"), "pending"),
+        (("experiment", "tell", "trial", "nope", "x"), "invalid float"),
+        (("experiment", "amend", "trial", "nope", "1"), "required: --reason"),
+        (("experiment", "simulate", "trial", "--truth", "0.3"), "one number per arm"),
+        (("experiment", "simulate", "trial", "--truth", "a,b"), "takes numbers"),
+        (("experiment", "status", "trial", "--storage", "sqlite:///no/such/folder/t.db"), "does not exist"),
+        (("experiment", "status", "trial", "--storage", "nonsense"), "Write sqlite:///trial.db"),
+        (("db",), "required: COMMAND"),
+    ],
+)
+def test_wrong_words_get_a_clear_answer(capsys, sqlite_url, monkeypatch, words, message):
+    monkeypatch.setenv("DOUBLESAMPLING_STORAGE", sqlite_url)
+    ds.Experiment.create("trial", arms=["a", "b"])
+    try:
+        status = main(words)
+    except SystemExit as end:
+        status = int(end.code or 0)
+    out = capsys.readouterr()
+    assert status in (1, 2)
+    assert message in out.err
+    assert "Traceback" not in out.err
+
+
+def test_a_forged_log_fails_the_replay_command(sqlite_url, capsys):
+    import sqlalchemy as sa
+
+    exp = ds.Experiment.create("trial", arms=["a", "b"], storage=sqlite_url)
+    exp.tell(exp.ask().id, 1.0)
+    exp.ask()
+    with exp._book.store.engine.begin() as connection:
+        connection.execute(sa.text("DROP TRIGGER ds_outcomes_no_update"))
+        connection.execute(sa.text("UPDATE ds_outcomes SET reward = 0"))
+    assert main(["experiment", "replay", "trial", "--storage", sqlite_url]) == 1
+    assert "1 DIFFER" in capsys.readouterr().out
+
+
+def test_the_design_runs_forward(sqlite_url, capsys):
+    """Thompson sampling over two arms, against a plain simulation here; and a sure winner is found."""
+    exp = ds.Experiment.create("t", arms=["a", "b"], policy=ds.ThompsonSampling(), storage=sqlite_url)
+    found = characteristics(exp.design, [0.2, 0.8], horizon=60, realizations=400)
+    rng, belief = np.random.default_rng(1), ds.BetaBernoulli(arms=2)
+    failures, wins, shares = [], [], []
+    for _ in range(400):
+        state = belief.prior()
+        for _ in range(60):
+            arm = int(np.argmax(rng.beta(state.alpha, state.beta)))
+            state = belief.update(state, arm, float(rng.random() < (0.2, 0.8)[arm]))
+        failures.append(state.beta.sum() - 2)
+        shares.append(state.counts[1] / 60)
+        wins.append(np.argmax(state.alpha / (state.alpha + state.beta)) == 1)
+    limit = stats.norm.isf(FALSE_ALARM / 2)
+    assert found.failures is not None
+    assert found.failures[0] == pytest.approx(
+        np.mean(failures), abs=limit * np.hypot(found.failures[1], np.std(failures) / 20)
+    )
+    assert found.shares[1][0] == pytest.approx(
+        np.mean(shares), abs=limit * np.hypot(found.shares[1][1], np.std(shares) / 20)
+    )
+    assert found.best_arm_wins[0] == pytest.approx(np.mean(wins), abs=0.05)
+    assert found.failures_of_equal_allocation == pytest.approx(30.0)
+    assert found.shares[0][0] + found.shares[1][0] == pytest.approx(1.0)
+    words = ("experiment", "simulate", "t", "--truth", "0.2,0.8", "--truth", "0.5,0.5", "--horizon", "30",
+             "--realizations", "50", "--storage", sqlite_url)  # fmt: skip
+    assert main(words) == 0
+    text = capsys.readouterr().out
+    assert "best wins" in text
+    assert "0.2, 0.8" in text
+    assert main([*words, "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 2
+    assert exp.known.decisions == 0  # nothing was asked
+
+
+def test_gaussian_designs_run_forward_and_linear_ones_say_no(sqlite_url):
+    exp = ds.Experiment.create("g", arms=["a", "b"], belief=ds.Gaussian(arms=2, noise=0.5), storage=sqlite_url)
+    found = characteristics(exp.design, [0.0, 3.0], horizon=30, realizations=60)
+    assert found.failures is None
+    assert found.best_arm_wins[0] > 0.9
+    exp = ds.Experiment.create("l", arms=["a", "b"], belief=ds.LinearGaussian(arms=2, dimension=2), storage=sqlite_url)
+    with pytest.raises(SettingError, match=r"ds\.simulate"):
+        characteristics(exp.design, [0.0, 3.0])
+
+
+def test_importing_stays_light():
+    import subprocess
+    import sys
+
+    code = "import sys; from doublesampling.cli.main import parser; parser(); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"sqlalchemy", "alembic", "pandas", "numpy"} & set(loaded)
