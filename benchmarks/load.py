@@ -1,0 +1,178 @@
+"""How many ask+tell pairs the service answers, how fast, and whether any is lost when it is killed.
+
+Run as `python -m benchmarks.load` (part of `make soak`). A real server process, 32 connections from another process.
+Options: --seconds, --connections, --kills, --million (first paint with 10^6 stored decisions; needs Chromium).
+"""
+
+import argparse
+import contextlib
+import datetime
+import http.client
+import json
+import multiprocessing
+import os
+import platform
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import doublesampling as ds
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextlib.contextmanager
+def served(url: str, port: int | None = None) -> Iterator[tuple[int, "subprocess.Popen[bytes]"]]:
+    """A server process of its own."""
+    port = port or free_port()
+    command = [sys.executable, "-m", "doublesampling.cli.main", "serve", "--storage", url, "--port", str(port)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        wait_until_up(port)
+        yield port, process
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def wait_until_up(port: int, seconds: float = 60.0) -> None:
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        with contextlib.suppress(OSError):
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+            connection.request("GET", "/healthz")
+            if connection.getresponse().status == 200:
+                connection.close()
+                return
+        time.sleep(0.05)
+    raise RuntimeError("the server did not come up")
+
+
+def call(connection: http.client.HTTPConnection, method: str, path: str, content: Any) -> Any:
+    body = json.dumps(content)
+    connection.request(method, path, body, {"Content-Type": "application/json"})
+    answer = connection.getresponse()
+    read = answer.read()
+    if answer.status not in (200, 201):
+        raise RuntimeError(f"{answer.status} {read[:300]!r}")
+    return json.loads(read)
+
+
+def pairs(port: int, worker: int, until: float, times: list[float], acknowledged: list[str]) -> None:
+    """Ask and tell, over one connection, until it is time or the server is gone."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    turn = 0
+    try:
+        while time.perf_counter() < until:
+            unit = f"{worker}-{turn}-{time.time_ns()}"
+            turn += 1
+            begun = time.perf_counter()
+            made = call(connection, "POST", "/v1/experiments/load/decisions", {"unit": unit})
+            middle = time.perf_counter()
+            path = f"/v1/experiments/load/decisions/{made['id']}/outcome"
+            call(connection, "PUT", path, {"reward": float(turn % 3 == 0)})
+            times += [middle - begun, time.perf_counter() - middle]
+            acknowledged.append(made["id"])
+    except (OSError, http.client.HTTPException):
+        return  # the server was killed
+
+
+def crowd(port: int, connections: int, seconds: float, answers: Any) -> None:
+    """Many connections in one process."""
+    times: list[float] = []
+    acknowledged: list[str] = []
+    until = time.perf_counter() + seconds
+    threads = [
+        threading.Thread(target=pairs, args=(port, i, until, times, acknowledged), daemon=True)
+        for i in range(connections)
+    ]
+    begun = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    answers.put((times, acknowledged, time.perf_counter() - begun))
+
+
+def press(port: int, connections: int, seconds: float) -> tuple[list[float], list[str], float]:
+    context = multiprocessing.get_context("spawn")
+    answers = context.Queue()
+    process = context.Process(target=crowd, args=(port, connections, seconds, answers), daemon=True)
+    process.start()
+    found: tuple[list[float], list[str], float] = answers.get(timeout=seconds + 120)
+    process.join()
+    return found
+
+
+def throughput(url: str, connections: int, seconds: float) -> None:
+    ds.Experiment.create("load", arms=["a", "b", "c"], seed=1, storage=url)
+    with served(url) as (port, _):
+        press(port, connections, 2.0)
+        times, acknowledged, took = press(port, connections, seconds)
+    p50, p99, most = np.percentile(1000 * np.array(times), [50, 99, 100])
+    say(
+        f"  {connections} connections, {took:.0f} s: {len(acknowledged) / took:.0f} ask+tell pairs per second; "
+        f"per request median {p50:.0f} ms, p99 {p99:.0f} ms, slowest {most:.0f} ms"
+    )
+
+
+def kills(url: str, connections: int, times: int) -> None:
+    """Kill the server under load; every outcome that was acknowledged must be there."""
+    ds.Experiment.create("load", arms=["a", "b", "c"], seed=1, storage=url)
+    context = multiprocessing.get_context("spawn")
+    told: set[str] = set()
+    for _ in range(times):
+        with served(url) as (port, process):
+            answers = context.Queue()
+            worker = context.Process(target=crowd, args=(port, connections, 60.0, answers), daemon=True)
+            worker.start()
+            time.sleep(2.5)
+            process.send_signal(signal.SIGKILL)
+            told |= set(answers.get(timeout=120)[1])
+            worker.join()
+    exp = ds.Experiment.load("load", storage=url)
+    frame = exp.decisions()
+    present = set(frame[frame["status"] == "told"]["id"])
+    say(
+        f"  {times} kill -9 of the server under load: {len(told)} outcomes acknowledged, {len(told - present)} lost, "
+        f"{len(present)} present, replay agrees: {exp.replay().agrees}"
+    )
+    if told - present:
+        raise SystemExit("an acknowledged outcome was lost")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--connections", type=int, default=32)
+    parser.add_argument("--kills", type=int, default=5)
+    parser.add_argument("--million", action="store_true")
+    options = parser.parse_args()
+    now = datetime.datetime.now(datetime.UTC)
+    say(f"{now:%Y-%m-%d %H:%M} UTC, {os.cpu_count()} {platform.machine()} cores, Python {platform.python_version()}")
+    with tempfile.TemporaryDirectory(prefix="ds-load-") as folder:
+        throughput(f"sqlite:///{Path(folder) / 'load.db'}", options.connections, options.seconds)
+        if options.kills:
+            kills(f"sqlite:///{Path(folder) / 'kills.db'}", options.connections, options.kills)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
