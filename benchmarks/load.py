@@ -5,6 +5,7 @@ Options: --seconds, --connections, --kills, --million (first paint with 10^6 sto
 """
 
 import argparse
+import asyncio
 import contextlib
 import datetime
 import http.client
@@ -17,7 +18,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,49 +65,55 @@ def wait_until_up(port: int, seconds: float = 60.0) -> None:
     raise RuntimeError("the server did not come up")
 
 
-def call(connection: http.client.HTTPConnection, method: str, path: str, content: Any) -> Any:
-    body = json.dumps(content)
-    connection.request(method, path, body, {"Content-Type": "application/json"})
-    answer = connection.getresponse()
-    read = answer.read()
-    if answer.status not in (200, 201):
-        raise RuntimeError(f"{answer.status} {read[:300]!r}")
-    return json.loads(read)
+class Connection:
+    """HTTP by hand: a client that spends little, so that the server is what is measured."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+
+    async def call(self, method: str, path: str, content: Any) -> Any:
+        body = json.dumps(content).encode()
+        head = (
+            f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
+        self._writer.write(head.encode() + body)
+        answer = await self._reader.readuntil(b"\r\n\r\n")
+        length = int(answer.lower().partition(b"content-length: ")[2].partition(b"\r")[0])
+        read = await self._reader.readexactly(length)
+        if answer[9:12] not in (b"200", b"201"):
+            raise RuntimeError(f"{answer[:20]!r} {read[:300]!r}")
+        return json.loads(read)
 
 
-def pairs(port: int, worker: int, until: float, times: list[float], acknowledged: list[str]) -> None:
+async def pairs(port: int, worker: int, until: float, times: list[float], acknowledged: list[str]) -> None:
     """Ask and tell, over one connection, until it is time or the server is gone."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    turn = 0
-    try:
+    with contextlib.suppress(OSError, asyncio.IncompleteReadError):  # the server was killed
+        connection = Connection(*await asyncio.open_connection("127.0.0.1", port))
+        turn = 0
         while time.perf_counter() < until:
-            unit = f"{worker}-{turn}-{time.time_ns()}"
             turn += 1
             begun = time.perf_counter()
-            made = call(connection, "POST", "/v1/experiments/load/decisions", {"unit": unit})
+            wish = {"unit": f"{worker}-{turn}-{time.time_ns()}"}
+            made = await connection.call("POST", "/v1/experiments/load/decisions", wish)
             middle = time.perf_counter()
             path = f"/v1/experiments/load/decisions/{made['id']}/outcome"
-            call(connection, "PUT", path, {"reward": float(turn % 3 == 0)})
+            await connection.call("PUT", path, {"reward": float(turn % 3 == 0)})
             times += [middle - begun, time.perf_counter() - middle]
             acknowledged.append(made["id"])
-    except (OSError, http.client.HTTPException):
-        return  # the server was killed
 
 
 def crowd(port: int, connections: int, seconds: float, answers: Any) -> None:
     """Many connections in one process."""
     times: list[float] = []
     acknowledged: list[str] = []
-    until = time.perf_counter() + seconds
-    threads = [
-        threading.Thread(target=pairs, args=(port, i, until, times, acknowledged), daemon=True)
-        for i in range(connections)
-    ]
+
+    async def everyone() -> None:
+        until = time.perf_counter() + seconds
+        await asyncio.gather(*(pairs(port, i, until, times, acknowledged) for i in range(connections)))
+
     begun = time.perf_counter()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    asyncio.run(everyone())
     answers.put((times, acknowledged, time.perf_counter() - begun))
 
 

@@ -1,5 +1,6 @@
 """``doublesampling serve``: the service and its dashboard."""
 
+import gc
 import ipaddress
 import logging
 from typing import Any
@@ -51,6 +52,8 @@ def run(options: Any) -> int:
             "`doublesampling key create` closes the door.",
             markup=False,
         )
+    gc.collect()
+    gc.freeze()  # what was loaded stays: looking through it again and again would hold up requests
     uvicorn.run(
         app,
         host=options.host,

@@ -41,8 +41,8 @@ async def identify(desk: Desk, token: str | None) -> Caller:
     return Caller(key.role, key.experiment, key.actor)
 
 
-def desk_of(request: Request) -> Desk:
-    """The desk of the app that answers this request."""
+async def desk_of(request: Request) -> Desk:
+    """The desk of the app that answers this request. Async: FastAPI would send a plain function to a thread."""
     desk: Desk = request.app.state.desk
     return desk
 
@@ -53,7 +53,7 @@ def allow(*roles: str) -> Any:
     async def check(
         request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
     ) -> Caller:
-        caller = await identify(desk_of(request), None if given is None else given.credentials)
+        caller = await identify(request.app.state.desk, None if given is None else given.credentials)
         if caller.role not in roles:
             raise RefusedError("forbidden", f"This is for {' and '.join(roles)} keys; yours is a {caller.role}'s.")
         name = request.path_params.get("name")
