@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import urlsplit
 
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from doublesampling.service.desk import Desk
@@ -34,6 +35,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, desk: Callable[[], Desk], seconds: float = SECONDS, body: int = BODY) -> None:
         self._app, self._desk, self._seconds, self._body = app, desk, seconds, body
+        self._too_large = f"A body may have {body} bytes. Send outcomes in several batches."
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, whatever happens."""
@@ -72,7 +74,7 @@ class Guard:
         headers = dict(scope["headers"])
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or int(length) > self._body:
-            raise RefusedError("too-large", f"A body may have {self._body} bytes. Send outcomes in several batches.")
+            raise RefusedError("too-large", self._too_large)
         if self._desk().ring.empty:
             _refuse_strangers(headers)
 
@@ -84,7 +86,7 @@ class Guard:
             message = await receive()
             seen += len(message.get("body", b""))
             if seen > self._body:  # a body that did not say how long it is
-                raise RefusedError("too-large", f"A body may have {self._body} bytes. Send outcomes in several batches.")
+                raise HTTPException(413, self._too_large)  # the only kind that FastAPI lets through while it reads
             return message
 
         return limited

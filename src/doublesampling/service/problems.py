@@ -68,7 +68,7 @@ TITLES = {
 }
 _AGAIN = {"storage-busy", "timeout", "storage"}
 _KEPT_TO_ITSELF = "The store cannot be used at the moment; the server's log says why. Nothing was half-written."
-_PLAIN = {404: "not-found", 405: "method"}
+_PLAIN = {404: "not-found", 405: "method", 413: "too-large"}
 
 
 class RefusedError(DoubleSamplingError):
