@@ -1,6 +1,7 @@
 """The desk: what a running service holds. The store, its keys, the writer, open experiments, and threads for reading."""
 
 import asyncio
+import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,22 @@ T = TypeVar("T")
 _THREADS = 4  # for reading: more would only take turns at the interpreter
 
 
+class Slow:
+    """One thread for what takes minutes. A server that is stopped does not wait for it: it only reads."""
+
+    def __init__(self) -> None:
+        self._waiting: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        threading.Thread(target=self._run, name="doublesampling-slow", daemon=True).start()
+
+    def submit(self, work: Callable[[], None]) -> None:
+        """Do this after what was submitted before. It must catch its own errors."""
+        self._waiting.put(work)
+
+    def _run(self) -> None:
+        while True:
+            self._waiting.get()()
+
+
 class Desk:
     """One per process. Databases are only touched from threads, never from the event loop."""
 
@@ -32,7 +49,7 @@ class Desk:
         self.jobs: dict[str, Any] = {}
         """Simulations and replays under way or done, by their id."""
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="doublesampling-reader")
-        self.slow = ThreadPoolExecutor(1, thread_name_prefix="doublesampling-slow")
+        self.slow = Slow()
         self._open: dict[str, Experiment] = {}
         self._tallies: dict[str, Tally] = {}
         self._lock = threading.Lock()
@@ -65,5 +82,4 @@ class Desk:
         """Write what is waiting, then let go."""
         self.writer.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
-        self.slow.shutdown(wait=False, cancel_futures=True)
         self.store.close()

@@ -14,6 +14,7 @@ from doublesampling.live.experiment import Experiment
 from doublesampling.service import messages as m
 from doublesampling.service.access import Reader, TheDesk
 from doublesampling.service.desk import Desk
+from doublesampling.service.problems import log
 
 router = APIRouter(prefix="/v1/experiments/{name}", tags=["results"])
 _BITE = 20_000  # decisions that one request adds to the tally
@@ -171,6 +172,8 @@ def _start_replay(desk: Desk, experiment: Experiment) -> _Replaying:
     def work() -> None:
         try:
             fresh.found = experiment.replay()
+        except Exception:
+            log.exception("a replay failed")
         finally:
             fresh.at = datetime.datetime.now(datetime.UTC)
             fresh.done.set()

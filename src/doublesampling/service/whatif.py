@@ -4,6 +4,7 @@ import math
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter
@@ -52,7 +53,7 @@ async def suppose(desk: TheDesk, caller: Reader, name: str, body: m.Suppose) -> 
         del desk.jobs[next(job.id for job in jobs if job.status not in ("waiting", "running"))]
     job = desk.jobs[secrets.token_hex(8)] = _Job("", name, body)
     job.id = next(id for id, each in desk.jobs.items() if each is job)
-    desk.slow.submit(_play, job, experiment.design)
+    desk.slow.submit(partial(_play, job, experiment.design))
     return _view(job)
 
 
