@@ -7,7 +7,7 @@ const field = (label, control, hint) => h("div", { class: "field" },
   h("label", { for: control.id }, label), control, hint && h("p", { class: "dim", id: `${control.id}-hint` }, hint));
 
 export function showCreate(main) {
-  const name = h("input", { id: "name", required: true, maxlength: 500, pattern: "[^/]+", autocomplete: "off" });
+  const name = h("input", { id: "name", required: true, maxlength: 500, pattern: "[^\\/]+", title: "no slash: it becomes part of an address", autocomplete: "off" });
   const arms = h("textarea", { id: "arms", required: true, rows: 4, placeholder: "placebo\n10 mg\n20 mg" });
   const reward = h("select", { id: "reward" }, h("option", { value: "BetaBernoulli" }, "Success or failure (1 or 0)"),
     h("option", { value: "Gaussian" }, "A number"), h("option", { value: "LinearGaussian" }, "A number, with a context"));
