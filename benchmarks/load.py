@@ -1,7 +1,7 @@
 """How many ask+tell pairs the service answers, how fast, and whether any is lost when it is killed.
 
 Run as `python -m benchmarks.load` (part of `make soak`). A real server process, 32 connections from another process.
-Options: --seconds, --connections, --kills, --million (first paint with 10^6 stored decisions; needs Chromium).
+Then the first paint of the dashboard over 10^6 stored decisions, where there is a Chromium.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import json
 import multiprocessing
 import os
 import platform
+import shutil
 import signal
 import socket
 import subprocess
@@ -164,12 +165,53 @@ def kills(url: str, connections: int, times: int) -> None:
         raise SystemExit("an acknowledged outcome was lost")
 
 
+def store_many(url: str, size: int) -> None:
+    """An experiment with so many decisions and outcomes."""
+    begun = time.perf_counter()
+    exp = ds.Experiment.create("load", arms=["a", "b", "c"], seed=1, storage=url)
+    batch = 5000
+    for start in range(0, size, batch):
+        asked = exp.ask_many(min(batch, size - start))
+        exp.tell_many([(d.id, float((start + i) % (3 - d.arm) == 0)) for i, d in enumerate(asked[:-1])])
+    say(f"  {size:,} decisions stored in {time.perf_counter() - begun:.0f} s")
+
+
+def first_paint(url: str) -> None:
+    """From the address in the browser to the table of arms on the screen, by a server just started and a warm one."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        say("  first paint: not measured, no Chromium here: apt-get install chromium")
+        return
+    from playwright.sync_api import sync_playwright
+
+    with served(url) as (port, _), sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for what in ("first visit after the start", "second visit", "third visit"):
+            page = browser.new_context().new_page()
+            begun = time.perf_counter()
+            page.goto(f"http://127.0.0.1:{port}/#/e/load", wait_until="commit")
+            page.wait_for_selector("tr[data-arm]", timeout=60_000)
+            arms = time.perf_counter() - begun
+            page.wait_for_function("document.querySelectorAll('.uplot').length === 4", timeout=60_000)
+            every = time.perf_counter() - begun
+            paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN")
+            page.wait_for_selector("table.log td.num", timeout=60_000)
+            log = time.perf_counter() - begun
+            say(
+                f"  {what}: first paint {paint:.0f} ms, arms {1000 * arms:.0f} ms, charts {1000 * every:.0f} ms, "
+                f"log {1000 * log:.0f} ms"
+            )
+            page.context.close()
+        browser.close()
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--connections", type=int, default=32)
     parser.add_argument("--kills", type=int, default=5)
-    parser.add_argument("--million", action="store_true")
+    parser.add_argument("--decisions", type=int, default=1_000_000, help="stored for the first paint; 0 leaves it out")
+    parser.add_argument("--store", help="the file of a store that holds them already")
     options = parser.parse_args()
     now = datetime.datetime.now(datetime.UTC)
     say(f"{now:%Y-%m-%d %H:%M} UTC, {os.cpu_count()} {platform.machine()} cores, Python {platform.python_version()}")
@@ -177,6 +219,11 @@ def main() -> int:
         throughput(f"sqlite:///{Path(folder) / 'load.db'}", options.connections, options.seconds)
         if options.kills:
             kills(f"sqlite:///{Path(folder) / 'kills.db'}", options.connections, options.kills)
+        if options.decisions:
+            many = f"sqlite:///{options.store or Path(folder) / 'many.db'}"
+            if not options.store:
+                store_many(many, options.decisions)
+            first_paint(many)
     return 0
 
 

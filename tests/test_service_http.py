@@ -4,7 +4,7 @@ import io
 import json
 import logging
 
-import pandas as pd
+import pandas as pd  # type: ignore[import-untyped]
 import pytest
 
 import doublesampling as ds
@@ -31,7 +31,9 @@ def problem(answer, status, code):
 
 
 def test_every_code_of_the_package_has_a_status():
-    everything = {e.code for e in vars(errors).values() if isinstance(e, type) and issubclass(e, errors.DoubleSamplingError)}
+    everything = {
+        e.code for e in vars(errors).values() if isinstance(e, type) and issubclass(e, errors.DoubleSamplingError)
+    }
     unreachable = {"error", "output", "store", "log"}  # of files and folders, which no route touches
     assert everything - unreachable <= set(problems.STATUS)
 
@@ -147,7 +149,7 @@ def test_exports_are_what_the_live_layer_exports(c, storage, monkeypatch):
     monkeypatch.setattr("doublesampling.service.export._PAGE", 4)  # several pages
     address = trial(c)
     for i in range(10):
-        made = asked(c, address, unit="x=1,\"y\"" if i == 9 else None)
+        made = asked(c, address, unit='x=1,"y"' if i == 9 else None)
         if i < 5:
             c.put(f"{address}/decisions/{made}/outcome", json={"reward": 1})
     exp = ds.Experiment.load("trial", storage=storage)

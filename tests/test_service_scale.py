@@ -98,7 +98,10 @@ def test_two_servers_on_one_postgresql_behave_as_one(postgres_url):
     with served(postgres_url) as (one, _), served(postgres_url) as (two, _):
         assert send(one, "POST", "/v1/experiments", {"name": "trial", "arms": ["a", "b"], "seed": 1})[0] == 201
         status, made = send(two, "POST", f"{trial}/decisions", {"unit": "u"})
-        assert (status, send(one, "POST", f"{trial}/decisions", {"unit": "u"})) == (201, (200, made | {"repeated": True}))
+        assert (status, send(one, "POST", f"{trial}/decisions", {"unit": "u"})) == (
+            201,
+            (200, made | {"repeated": True}),
+        )
         outcome = f"{trial}/decisions/{made['id']}/outcome"
         assert [send(where, "PUT", outcome, {"reward": 1})[0] for where in (one, two)] == [201, 200]
         assert send(two, "PUT", outcome, {"reward": 0})[0] == 409
@@ -131,7 +134,10 @@ def test_a_killed_server_has_kept_every_acknowledged_outcome(sqlite_url):
             turn += 1
             try:
                 made = send(address, "POST", "/v1/experiments/trial/decisions", {"unit": f"{worker}-{turn}"})[1]
-                if send(address, "PUT", f"/v1/experiments/trial/decisions/{made['id']}/outcome", {"reward": 1})[0] == 201:
+                if (
+                    send(address, "PUT", f"/v1/experiments/trial/decisions/{made['id']}/outcome", {"reward": 1})[0]
+                    == 201
+                ):
                     acknowledged.append(made["id"])
             except OSError:
                 return

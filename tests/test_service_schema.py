@@ -14,8 +14,8 @@ from schemathesis.specs.openapi.checks import (  # noqa: E402
     status_code_conformance,
 )
 
-from tests.test_service_access import ROUTES  # noqa: E402
 from tests.service import HERE, asked, make_key, trial  # noqa: E402
+from tests.test_service_access import ROUTES  # noqa: E402
 
 CHECKS = [not_a_server_error, content_type_conformance, response_schema_conformance, status_code_conformance]
 EXAMPLES = 60

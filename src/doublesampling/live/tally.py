@@ -86,11 +86,11 @@ class Tally:
                 every.append((self.number, self.counts.tolist()))
         return [{"number": number, "counts": counts} for number, counts in every]
 
-    def deviation(self, arms: int) -> list[dict[str, float | int | None]]:
+    def deviation(self, arms: int) -> list[dict[str, Any]]:
         """Per arm: how often it was played, how often its propensities foretold, and the distance in deviations."""
         with self.lock:
             size = self.counts.size
-            rows = []
+            rows: list[dict[str, Any]] = []
             for arm in range(arms):
                 if arm >= size:
                     rows.append({"observed": 0, "expected": 0.0, "deviations": None})

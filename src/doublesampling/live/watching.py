@@ -1,4 +1,4 @@
-"""What a dashboard asks of a running experiment: each answer reads a bounded number of rows, however long the log is."""
+"""What a dashboard asks of a running experiment: each answer reads a bounded number of rows of any log."""
 
 import datetime
 import json
@@ -34,7 +34,13 @@ def page(
     d, o = chosen.limit(stretch).subquery("d"), outcomes.alias("o")
     newest = sa.select(sa.func.max(outcomes.c.revision)).where(outcomes.c.decision == d.c.id).scalar_subquery()
     query = sa.select(
-        d, o.c.reward, o.c.kind, o.c.imputed, o.c.at.label("told_at"), o.c.revision, o.c.reason,
+        d,
+        o.c.reward,
+        o.c.kind,
+        o.c.imputed,
+        o.c.at.label("told_at"),
+        o.c.revision,
+        o.c.reason,
         o.c.actor.label("told_by"),
     ).select_from(d.outerjoin(o, (o.c.decision == d.c.id) & (o.c.revision == newest)))
     order = d.c.number if before is None else d.c.number.desc()

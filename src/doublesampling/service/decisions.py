@@ -13,7 +13,7 @@ from doublesampling.service import messages as m
 from doublesampling.service.access import Caller, Reader, TheDesk, Writer
 
 router = APIRouter(prefix="/v1/experiments/{name}", tags=["decisions"])
-Id = Annotated[str, Path(max_length=100)]
+Id = Annotated[str, Path(alias="id", max_length=100)]
 _SAME = {200: {"description": "the same as before; nothing was written"}}
 _BLIND = "{0} already has another outcome; nothing was stored. If that one was wrong, send an amendment."
 
@@ -80,22 +80,21 @@ async def list_decisions(
 
 
 @router.get("/decisions/{id}")
-async def explain_decision(desk: TheDesk, caller: Reader, name: str, id: Id) -> m.Explained:
+async def explain_decision(desk: TheDesk, caller: Reader, name: str, which: Id) -> m.Explained:
     """Why this arm: what was known, what was believed, what was drawn."""
     experiment = await desk.experiment(name)
-    return await desk.run(_explain, experiment, id)
+    return await desk.run(_explain, experiment, which)
 
 
-def _explain(experiment: Experiment, id: str) -> m.Explained:
-    found = experiment.explain(id)
-    arms = [
-        m.ArmThen(**{k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in arm.items()})
-        for arm in found.arms
+def _explain(experiment: Experiment, which: str) -> m.Explained:
+    found = experiment.explain(which)
+    finite: list[dict[str, Any]] = [
+        {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in arm.items()} for arm in found.arms
     ]
     return m.Explained(
         decision=decision_view(found.decision),
         outcome=_latest(experiment, found.decision),
-        arms=arms,
+        arms=[m.ArmThen(**arm) for arm in finite],
         why=found.why,
         policy=found.policy,
         belief=found.belief,
@@ -121,17 +120,17 @@ def _latest(experiment: Experiment, made: records.Receipt) -> m.OutcomeView | No
     response_model=m.OutcomeView,
     responses={200: {"model": m.OutcomeView, **_SAME[200]}},
 )
-async def tell(desk: TheDesk, caller: Writer, name: str, id: Id, body: m.Tell) -> Response:
+async def tell(desk: TheDesk, caller: Writer, name: str, which: Id, body: m.Tell) -> Response:
     """What came of a decision. The same again changes nothing, another value is a conflict."""
     experiment = await desk.experiment(name)
     pending = desk.writer.tell(
-        experiment, id, body.reward, imputed=body.imputed, reason=body.reason, actor=caller.actor
+        experiment, which, body.reward, imputed=body.imputed, reason=body.reason, actor=caller.actor
     )
     try:
         told = await asyncio.wrap_future(pending)
     except ConflictError:
         if caller.blind:  # what another has told is a result
-            raise ConflictError(_BLIND.format(f"Decision {id!r}")) from None
+            raise ConflictError(_BLIND.format(f"Decision {which!r}")) from None
         raise
     return _json(_outcome(told), told.repeated)
 
@@ -166,8 +165,8 @@ async def tell_many(desk: TheDesk, caller: Writer, name: str, body: m.Batch) -> 
     response_model=m.OutcomeView,
     responses={200: {"model": m.OutcomeView, **_SAME[200]}},
 )
-async def amend(desk: TheDesk, caller: Writer, name: str, id: Id, body: m.Amend) -> Response:
+async def amend(desk: TheDesk, caller: Writer, name: str, which: Id, body: m.Amend) -> Response:
     """Correct an outcome: the old one stays in the log, this one supersedes it."""
     experiment = await desk.experiment(name)
-    told = await desk.run(lambda: experiment.amend(id, body.reward, reason=body.reason, actor=caller.actor))
+    told = await desk.run(lambda: experiment.amend(which, body.reward, reason=body.reason, actor=caller.actor))
     return _json(_outcome(told), told.repeated)

@@ -1,4 +1,4 @@
-"""The desk: what a running service holds. The store, its keys, the writer, open experiments, and threads for reading."""
+"""The desk: what a running service holds: store, keys, writer, open experiments, and threads for reading."""
 
 import asyncio
 import queue

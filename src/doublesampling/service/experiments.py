@@ -20,9 +20,7 @@ router = APIRouter(prefix="/v1/experiments", tags=["experiments"])
 async def list_experiments(desk: TheDesk, caller: Anyone) -> m.Experiments:
     """The experiments that this key opens."""
     found = await desk.run(Experiment.list, desk.store)
-    return m.Experiments(
-        experiments=[m.Listed(**each) for each in found if caller.experiment in (None, each["name"])]
-    )
+    return m.Experiments(experiments=[m.Listed(**each) for each in found if caller.experiment in (None, each["name"])])
 
 
 @router.post("", status_code=201)
@@ -106,9 +104,7 @@ def _standing(experiment: Experiment) -> m.Standing:
     )
 
 
-@router.get(
-    "/{name}", response_model=m.ExperimentView, responses={304: {"description": "nothing has changed since"}}
-)
+@router.get("/{name}", response_model=m.ExperimentView, responses={304: {"description": "nothing has changed since"}})
 async def show_experiment(
     desk: TheDesk, caller: Anyone, name: str, response: Response, if_none_match: str | None = Header(None)
 ) -> Any:

@@ -93,8 +93,10 @@ def _parquet(experiment: Experiment) -> IO[bytes]:
         import pyarrow as pa  # type: ignore[import-untyped]
         import pyarrow.parquet as pq  # type: ignore[import-untyped]
     except ImportError:
-        raise MissingExtraError("Parquet files need pyarrow on the server: pip install 'doublesampling[data]'") from None
-    file: IO[bytes] = tempfile.TemporaryFile()
+        raise MissingExtraError(
+            "Parquet files need pyarrow on the server: pip install 'doublesampling[data]'"
+        ) from None
+    file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  _read closes it, when all is sent
     writer = None
     for frame in _pages(experiment):
         page = pa.Table.from_pandas(_typed(frame), preserve_index=False)

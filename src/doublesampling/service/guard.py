@@ -102,7 +102,8 @@ class Guard:
                 task.cancel()
                 raise
             raise RefusedError(
-                "timeout", f"No answer within {self._seconds:g} s. Ask again: with a key of its own nothing counts twice."
+                "timeout",
+                f"No answer within {self._seconds:g} s. Ask again: with a key of its own nothing counts twice.",
             ) from None
         finally:
             handle.cancel()

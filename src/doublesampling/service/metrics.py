@@ -29,7 +29,10 @@ class Metrics:
     def text(self, writer: Writer) -> str:
         """Everything in Prometheus' text format."""
         lines = ["# TYPE doublesampling_info gauge", f'doublesampling_info{{version="{__version__}"}} 1']
-        lines += ["# HELP doublesampling_requests_total Requests answered.", "# TYPE doublesampling_requests_total counter"]
+        lines += [
+            "# HELP doublesampling_requests_total Requests answered.",
+            "# TYPE doublesampling_requests_total counter",
+        ]
         with self._lock:
             for (method, route, status), count in sorted(self._requests.items()):
                 labels = f'method="{method}",route="{_escaped(route)}",status="{status}"'

@@ -163,11 +163,11 @@ async def replay(desk: TheDesk, caller: Reader, name: str, response: Response) -
 
 def _start_replay(desk: Desk, experiment: Experiment) -> _Replaying:
     """A replay of the log as it is now; one that is under way, or has seen just this log, is used again."""
-    version, id = str(experiment.known.snapshot), f"replay {experiment.name}"
-    last: _Replaying | None = desk.jobs.get(id)
+    version, place = str(experiment.known.snapshot), f"replay {experiment.name}"
+    last: _Replaying | None = desk.jobs.get(place)
     if last is not None and (not last.done.is_set() or (last.version == version and last.found is not None)):
         return last
-    fresh = desk.jobs[id] = _Replaying(version)
+    fresh = desk.jobs[place] = _Replaying(version)
 
     def work() -> None:
         try:

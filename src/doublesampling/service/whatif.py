@@ -5,9 +5,9 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Path
 
 from doublesampling.errors import DoubleSamplingError, NotFoundError
 from doublesampling.live.design import Design
@@ -17,6 +17,7 @@ from doublesampling.service.desk import Desk
 from doublesampling.service.problems import RefusedError, log
 
 router = APIRouter(prefix="/v1/experiments/{name}/what-if", tags=["what if"])
+Id = Annotated[str, Path(alias="id", max_length=100)]
 _PIECES = 20
 _KEPT = 200  # simulations that a process remembers
 _WAITING = 5
@@ -51,29 +52,29 @@ async def suppose(desk: TheDesk, caller: Reader, name: str, body: m.Suppose) -> 
         raise RefusedError("storage-busy", f"{_WAITING} simulations are waiting already. Try again in a while.")
     if len(jobs) >= _KEPT:
         del desk.jobs[next(job.id for job in jobs if job.status not in ("waiting", "running"))]
-    job = desk.jobs[secrets.token_hex(8)] = _Job("", name, body)
-    job.id = next(id for id, each in desk.jobs.items() if each is job)
+    job = _Job(secrets.token_hex(8), name, body)
+    desk.jobs[job.id] = job
     desk.slow.submit(partial(_play, job, experiment.design))
     return _view(job)
 
 
 @router.get("/{id}")
-async def supposed(desk: TheDesk, caller: Reader, name: str, id: str) -> m.WhatIf:
+async def supposed(desk: TheDesk, caller: Reader, name: str, which: Id) -> m.WhatIf:
     """How far a simulation is, and what it has found so far."""
-    return _view(_find(desk, name, id))
+    return _view(_find(desk, name, which))
 
 
 @router.delete("/{id}")
-async def stop_supposing(desk: TheDesk, caller: Reader, name: str, id: str) -> m.WhatIf:
+async def stop_supposing(desk: TheDesk, caller: Reader, name: str, which: Id) -> m.WhatIf:
     """Stop a simulation; what was played stays."""
-    job = _find(desk, name, id)
+    job = _find(desk, name, which)
     if job.status in ("waiting", "running"):
         job.status = "stopped"
     return _view(job)
 
 
-def _find(desk: Desk, name: str, id: str) -> _Job:
-    job = desk.jobs.get(id)
+def _find(desk: Desk, name: str, which: str) -> _Job:
+    job = desk.jobs.get(which)
     if not isinstance(job, _Job) or job.experiment != name:
         raise NotFoundError("No simulation has this id. They are kept by the process that played them: start it again.")
     return job
