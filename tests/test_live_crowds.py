@@ -70,6 +70,31 @@ def test_one_object_serves_many_threads(storage):
     assert exp.replay().agrees
 
 
+def test_without_the_queue_writers_still_wait(sqlite_url, monkeypatch):
+    """As on Windows, which has no flock: immediate transactions wait for each other, deferred ones would fail."""
+    from contextlib import nullcontext
+
+    from doublesampling.live.queue import Queue
+
+    monkeypatch.setattr(Queue, "turn", lambda self: nullcontext())
+    exp, problems = soak.create(sqlite_url), []
+
+    def work() -> None:
+        try:
+            for _ in range(12):
+                exp.tell(exp.ask().id, 1.0)
+        except ds.DoubleSamplingError as problem:
+            problems.append(problem)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    assert exp.known.state.observations == 72
+
+
 def _limit_pages(url: str, spare: int) -> None:
     """No more room than a few pages: SQLite then answers as it does on a full disk."""
     store = open_store(url)

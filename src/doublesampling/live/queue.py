@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 try:
@@ -13,10 +13,15 @@ except ImportError:  # Windows: SQLite's own busy timeout has to do
 
 
 class Queue:
-    """One writer at a time, over threads and processes. A killed process leaves the queue by itself."""
+    """One writer at a time, over threads and processes. A killed process leaves the queue by itself.
+
+    Two locks, as before a counter: whoever is next holds ``queue`` until it gets ``turn``. With one lock, a process
+    that has just written takes it again before the next in line has woken up, and some wait very long.
+    """
 
     def __init__(self, database: Path) -> None:
-        self._path = database.with_name(database.name + "-queue")
+        self._queue = database.with_name(database.name + "-queue")
+        self._turn = database.with_name(database.name + "-turn")
         self._threads, self._process = threading.Lock(), os.getpid()
 
     @contextmanager
@@ -24,14 +29,17 @@ class Queue:
         """Wait for the turn, and hand it on at the end."""
         if self._process != os.getpid():  # a fork copies locks as they are, held or not
             self._threads, self._process = threading.Lock(), os.getpid()
-        with self._threads:
-            try:
-                file = None if fcntl is None else self._path.open("ab")
-            except OSError:  # a folder that may only be read: the database itself will say so
-                file = None
-            if file is None:
-                yield
-                return
-            with file:  # closing gives the lock back
-                fcntl.flock(file, fcntl.LOCK_EX)
-                yield
+        with self._threads, ExitStack() as held:
+            if fcntl is not None:
+                self._wait(held)
+            yield
+
+    def _wait(self, held: ExitStack) -> None:
+        try:
+            turn = held.enter_context(self._turn.open("ab"))
+            queue = self._queue.open("ab")
+        except OSError:  # a folder that may only be read: the database itself will say so
+            return
+        with queue:  # closing a file gives its lock back
+            fcntl.flock(queue, fcntl.LOCK_EX)
+            fcntl.flock(turn, fcntl.LOCK_EX)
