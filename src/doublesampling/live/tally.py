@@ -3,6 +3,7 @@
 import datetime
 import json
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,31 +51,32 @@ class Tally:
                 rows = connection.execute(query).all()
             self.complete = len(rows) < most
             long_ago = datetime.datetime.now(datetime.UTC) - _SETTLED
+            settled, last = 0, self.number
             for row in rows:
-                if row.number != self.number + 1 and row.at > long_ago:
+                if row.number != last + 1 and row.at > long_ago:
                     break  # on PostgreSQL a smaller number may be committed a moment later
-                self._count(row)
+                settled, last = settled + 1, row.number
+            if settled:
+                self._count(rows[:settled])
 
-    def _count(self, row: Any) -> None:
-        shares = json.loads(row.propensities)
-        if len(shares) > self.counts.size:
-            more = (0, len(shares) - self.counts.size)
-            for name in ("counts", "expected", "variance", "played"):
-                setattr(self, name, np.pad(getattr(self, name), more))
-        self.number = row.number
-        self.counts[row.arm] += 1
-        if None not in shares:
-            p = np.array(shares, dtype=np.float64)
-            self.expected[: p.size] += p
-            self.variance[: p.size] += p * (1.0 - p)
-            self.played[row.arm] += 1
-            self.judged += 1
-        if row.number % self.stride == 0:
-            self._mark()
-
-    def _mark(self) -> None:
-        self.marks.append((self.number, self.counts.tolist()))
-        if len(self.marks) > 2 * _MARKS:
+    def _count(self, rows: Sequence[Any]) -> None:
+        shares = [json.loads(row.propensities) for row in rows]
+        size = max(self.counts.size, max(len(each) for each in shares))
+        for name in ("counts", "expected", "variance", "played"):
+            grown = getattr(self, name)
+            setattr(self, name, np.pad(grown, (0, size - grown.size)))
+        table = np.array([each + [0.0] * (size - len(each)) for each in shares], dtype=np.float64)  # null becomes nan
+        chosen = np.zeros((len(rows), size), dtype=np.int64)
+        chosen[np.arange(len(rows)), [row.arm for row in rows]] = 1
+        known = ~np.isnan(table).any(axis=1)
+        self.expected += table[known].sum(axis=0)
+        self.variance += (table[known] * (1.0 - table[known])).sum(axis=0)
+        self.played += chosen[known].sum(axis=0)
+        self.judged += int(known.sum())
+        sums = self.counts + chosen.cumsum(axis=0)
+        self.counts, self.number = sums[-1], rows[-1].number
+        self.marks += [(row.number, sums[i].tolist()) for i, row in enumerate(rows) if row.number % self.stride == 0]
+        while len(self.marks) > 2 * _MARKS:
             self.stride *= 2
             self.marks = [mark for mark in self.marks if mark[0] % self.stride == 0]
 
