@@ -192,7 +192,7 @@ def first_paint(url: str) -> None:
             page.goto(f"http://127.0.0.1:{port}/#/e/load", wait_until="commit")
             page.wait_for_selector("tr[data-arm]", timeout=60_000)
             arms = time.perf_counter() - begun
-            page.wait_for_function("document.querySelectorAll('.uplot').length === 4", timeout=60_000)
+            page.locator(".uplot").nth(3).wait_for(timeout=60_000)
             every = time.perf_counter() - begun
             paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN")
             page.wait_for_selector("table.log td.num", timeout=60_000)

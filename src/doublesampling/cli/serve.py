@@ -52,6 +52,7 @@ def run(options: Any) -> int:
             "`doublesampling key create` closes the door.",
             markup=False,
         )
+    app.state.desk.warm_up()
     gc.collect()
     gc.freeze()  # what was loaded stays: looking through it again and again would hold up requests
     uvicorn.run(

@@ -1,8 +1,10 @@
 """The desk: what a running service holds: store, keys, writer, open experiments, and threads for reading."""
 
 import asyncio
+import logging
 import queue
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -18,6 +20,9 @@ from doublesampling.service.keys import Ring
 from doublesampling.service.metrics import Metrics
 
 T = TypeVar("T")
+log = logging.getLogger("doublesampling.service")
+_BITE = 4000  # decisions that one request adds to a tally
+_WARM = 20
 _THREADS = 4  # for reading: more would only take turns at the interpreter
 
 
@@ -52,7 +57,7 @@ class Desk:
         self.slow = Slow()
         self._open: dict[str, Experiment] = {}
         self._tallies: dict[str, Tally] = {}
-        self._lock = threading.Lock()
+        self._lock, self._counting, self._closed = threading.Lock(), set[str](), False
 
     async def run(self, work: Callable[..., T], *arguments: Any) -> T:
         """Do something that reads or writes the store, in a thread."""
@@ -74,12 +79,40 @@ class Desk:
         return found if found is not None else await self.run(self.open, name)
 
     def tally(self, book: Book) -> Tally:
-        """The running count of an experiment."""
+        """The running count of an experiment. A long log is counted in the background: nobody waits for it."""
         with self._lock:
-            return self._tallies.setdefault(book.name, Tally(book))
+            tally = self._tallies.setdefault(book.name, Tally(book))
+        tally.advance(_BITE)
+        with self._lock:
+            if not tally.complete and book.name not in self._counting:
+                self._counting.add(book.name)
+                threading.Thread(target=self._count, args=(tally,), daemon=True).start()
+        return tally
+
+    def _count(self, tally: Tally) -> None:
+        try:
+            while not tally.complete and not self._closed:
+                tally.advance(_BITE)
+                time.sleep(0.02)  # requests come first
+        except Exception:
+            log.exception("counting %s failed", tally.book.name)
+        finally:
+            self._counting.discard(tally.book.name)
+
+    def warm_up(self) -> None:
+        """Load what the first visitor would have to wait for: libraries, compiled rules, and the latest experiments."""
+        from doublesampling.live.reading import posterior
+
+        try:
+            for listed in Experiment.list(self.store)[-_WARM:]:
+                known = self.open(listed["name"]).known
+                posterior(known, [1.0] * known.belief.dimension if hasattr(known.belief, "dimension") else None)
+        except Exception:
+            log.exception("warming up failed; requests will say why")
 
     def close(self) -> None:
         """Write what is waiting, then let go."""
+        self._closed = True
         self.writer.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
         self.store.close()

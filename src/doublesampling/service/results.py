@@ -17,7 +17,6 @@ from doublesampling.service.desk import Desk
 from doublesampling.service.problems import log
 
 router = APIRouter(prefix="/v1/experiments/{name}", tags=["results"])
-_BITE = 20_000  # decisions that one request adds to the tally
 _WAIT = 8.0  # seconds in which a replay may answer at once
 
 
@@ -104,7 +103,6 @@ async def series(
     def work() -> m.Series:
         book = experiment._book
         tally = desk.tally(book)
-        tally.advance(_BITE)
         marks = tally.allocation()
         step = max(1, math.ceil(len(marks) / points))
         kept = marks[::-1][::step][::-1]  # the latest is always among them
@@ -126,7 +124,6 @@ async def health(desk: TheDesk, caller: Reader, name: str) -> m.Health:
     def work() -> m.Health:
         book, arms = experiment._book, experiment.known.arms
         tally = desk.tally(book)
-        tally.advance(_BITE)
         compared = tally.deviation(len(arms))
         return m.Health(
             delays=m.Delays(**watching.delays(book, datetime.datetime.now(datetime.UTC))),
