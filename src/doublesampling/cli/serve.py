@@ -62,6 +62,7 @@ def run(options: Any) -> int:
         access_log=False,
         log_level="warning",
         server_header=False,
+        proxy_headers=False,  # nothing here believes who a client says it is
         timeout_keep_alive=30,
         timeout_graceful_shutdown=10,
         limit_concurrency=2000,

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -35,6 +35,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, desk: Callable[[], Desk], seconds: float = SECONDS, body: int = BODY) -> None:
         self._app, self._desk, self._seconds, self._body = app, desk, seconds, body
+        self._too_long = f"No answer within {seconds:g} s. Ask again: with an Idempotency-Key nothing counts twice."
         self._too_large = f"A body may have {body} bytes. Send outcomes in several batches."
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -42,26 +43,33 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begun, status = time.perf_counter(), 500
-        started = asyncio.Event()
+        begun, status, started, limited = time.perf_counter(), 500, False, False
+        limit = asyncio.timeout(self._seconds)
 
         async def sending(message: Message) -> None:
-            nonlocal status
+            nonlocal status, started
             if message["type"] == "http.response.start":
-                status = message["status"]
-                started.set()
+                status, started = message["status"], True
+                if limited and not limit.expired():
+                    limit.reschedule(None)  # what has begun may take its time: an export is a stream
                 message = {**message, "headers": _completed(message["headers"], scope["path"])}
             await send(message)
 
         try:
             self._refuse(scope)
-            await self._timed(self._app(scope, self._limited(scope, receive), sending), started)
+            async with limit:
+                limited = True
+                await self._app(scope, self._limited(scope, receive), sending)
         except RefusedError as refused:
-            if not started.is_set():
-                await answer(refused)(scope, receive, sending)
+            limited = False
+            await answer(refused)(scope, receive, sending)
         except Exception:
+            limited = False
+            if limit.expired() and not started:
+                await problem("timeout", self._too_long)(scope, receive, sending)
+                return
             log.exception("%s %s failed", scope["method"], scope["path"])
-            if started.is_set():
+            if started:
                 raise  # the answer is cut off, and the client sees that
             await problem("internal", "The server failed; its log says why.")(scope, receive, sending)
         finally:
@@ -90,28 +98,6 @@ class Guard:
             return message
 
         return limited
-
-    async def _timed(self, work: Awaitable[Any], started: asyncio.Event) -> None:
-        """Run until the end, but give up where the answer has not begun in time. Streams may go on for longer."""
-        task = asyncio.ensure_future(work)
-        handle = asyncio.get_running_loop().call_later(self._seconds, _give_up, task, started)
-        try:
-            await task
-        except asyncio.CancelledError:
-            if handle.cancelled() or handle.when() > asyncio.get_running_loop().time():
-                task.cancel()
-                raise
-            raise RefusedError(
-                "timeout",
-                f"No answer within {self._seconds:g} s. Ask again: with a key of its own nothing counts twice.",
-            ) from None
-        finally:
-            handle.cancel()
-
-
-def _give_up(task: "asyncio.Future[Any]", started: asyncio.Event) -> None:
-    if not started.is_set():
-        task.cancel()
 
 
 def _completed(headers: Any, path: str) -> list[tuple[bytes, bytes]]:
