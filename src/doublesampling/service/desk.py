@@ -22,6 +22,7 @@ from doublesampling.service.metrics import Metrics
 T = TypeVar("T")
 log = logging.getLogger("doublesampling.service")
 _BITE = 4000  # decisions that one request adds to a tally
+_PATIENCE = 2.0  # seconds before a long log is counted in the background
 _WARM = 20
 _THREADS = 4  # for reading: more would only take turns at the interpreter
 
@@ -90,10 +91,12 @@ class Desk:
         return tally
 
     def _count(self, tally: Tally) -> None:
+        time.sleep(_PATIENCE)  # whoever has just come sees the page first
         try:
             while not tally.complete and not self._closed:
+                begun = time.monotonic()
                 tally.advance(_BITE)
-                time.sleep(0.02)  # requests come first
+                time.sleep(2.0 * (time.monotonic() - begun))  # a third of the time: requests come first
         except Exception:
             log.exception("counting %s failed", tally.book.name)
         finally:

@@ -9,6 +9,7 @@ from doublesampling import beliefs, policies
 from doublesampling.errors import DoubleSamplingError, NameTakenError, SettingError
 from doublesampling.live import design, watching
 from doublesampling.live.experiment import Experiment
+from doublesampling.live.memory import Known
 from doublesampling.service import messages as m
 from doublesampling.service.access import Admin, Anyone, Caller, TheDesk
 from doublesampling.service.problems import RefusedError
@@ -88,12 +89,12 @@ def view(experiment: Experiment, caller: Caller) -> m.ExperimentView:
         policy=repr(book.design.policy),
         created_at=book.created_at,
         created_by=book.created_by,
-        results=None if caller.blind else _standing(experiment),
+        results=None if caller.blind else _standing(experiment, known),
     )
 
 
-def _standing(experiment: Experiment) -> m.Standing:
-    known, history = experiment.known, watching.history_count(experiment._book)
+def _standing(experiment: Experiment, known: Known) -> m.Standing:
+    history = watching.history_count(experiment._book)
     outcomes = known.state.observations - history
     return m.Standing(
         decisions=known.decisions,
