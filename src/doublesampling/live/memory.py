@@ -76,9 +76,10 @@ class StoredLog:
     experiment: int
     belief: Any
 
-    def rows(self, since: int) -> list[Row]:
+    def rows(self, since: int, before: int | None = None) -> list[Row]:
         """Outcomes from a transaction on, in order."""
         query = sa.select(*_COLUMNS).where(outcomes.c.experiment == self.experiment, outcomes.c.xid >= since)
+        query = query if before is None else query.where(outcomes.c.xid < before)
         found = self.connection.execute(query.order_by(outcomes.c.xid, outcomes.c.seq))
         return [Row._make(row) for row in found]
 
