@@ -9,8 +9,8 @@ from scipy import stats
 
 import doublesampling as ds
 from doublesampling.cli.main import main
-from doublesampling.live import upgrade
 from doublesampling.errors import SettingError
+from doublesampling.live import upgrade
 from doublesampling.live.forward import characteristics
 from tests.chance import FALSE_ALARM
 

@@ -4,6 +4,7 @@ import io
 import json
 import logging
 
+import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 import pytest
 
@@ -311,3 +312,27 @@ def test_what_if_is_played_in_the_background(sqlite_url):
         stopped = c.post(f"{address}/what-if", json={"truth": [0.2, 0.2, 0.9], "realizations": 20000}).json()
         assert c.delete(f"{address}/what-if/{stopped['id']}").json()["status"] == "stopped"
         problem(c.get(f"{trial(c, 'other')}/what-if/{stopped['id']}"), 404, "not-found")
+
+
+def test_pieces_of_a_simulation_make_a_whole():
+    """Means and errors of the pieces, put together, are those of all realizations at once."""
+    from types import SimpleNamespace
+
+    from doublesampling.service.whatif import _pooled
+
+    values = np.random.default_rng(1).gamma(2.0, size=200)
+
+    def error(part):
+        return float(part.mean()), float(part.std(ddof=1) / np.sqrt(part.size))
+
+    pieces = [
+        SimpleNamespace(
+            realizations=part.size, horizon=5, best_arm_wins=error(part), regret=error(part), failures=None,
+            failures_of_equal_allocation=None, shares=(error(part),),
+        )
+        for part in np.split(values, [30, 60, 150])
+    ]  # fmt: skip
+    found = _pooled(pieces)
+    assert (found.regret.value, found.regret.error) == pytest.approx(error(values))
+    assert found.shares[0] == found.regret
+    assert found.realizations == 200

@@ -36,18 +36,20 @@ def rows_read(exp, work):
 
 
 def test_an_explanation_starts_from_a_stored_fold_and_is_the_same(exp, monkeypatch):
-    frame = exp.decisions()
+    frame, used, older = exp.decisions(), [], StoredLog.older
+
+    def watched(self, place):
+        used.append(older(self, place))
+        return used[-1]
+
+    monkeypatch.setattr(StoredLog, "older", watched)
     for number in (0, 700, 1199, 1200):
         which = frame["id"].iloc[number]
+        monkeypatch.setattr(explain, "_LONG", 10**9)
         whole = exp.explain(which).to_dict()
-        with monkeypatch.context() as patch:
-            patch.setattr(explain, "_LONG", 0)
-            used = []
-            older = StoredLog.older
-            patch.setattr(StoredLog, "older", lambda self, place: used.append(older(self, place)) or used[-1])
-            short = exp.explain(which).to_dict()
-        assert short == whole
         assert whole["verified"]
+        monkeypatch.setattr(explain, "_LONG", 0)
+        assert exp.explain(which).to_dict() == whole
     assert any(fold is not None for fold in used)
 
 
@@ -60,12 +62,14 @@ def test_a_page_reads_a_page(exp):
 def test_pending_ones_are_found_a_stretch_at_a_time(exp, monkeypatch):
     monkeypatch.setattr(watching, "_WINDOW", 150)
     wanted = exp.pending()["number"].tolist()
-    found, before = [], 2**62
+    found: list[int] = []
+    before: int | None = 2**62
     while before is not None:
         rows, before = watching.page(exp._book, before=before, limit=3, waiting=True)
         found += [row["number"] for row in rows]
     assert sorted(found) == wanted
-    found, after = [], 0
+    found = []
+    after: int | None = 0
     while after is not None:
         rows, after = watching.page(exp._book, after=after, limit=3, waiting=True)
         found += [row["number"] for row in rows]
