@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import uvloop
 
 import doublesampling as ds
 
@@ -114,7 +115,7 @@ def crowd(port: int, connections: int, seconds: float, answers: Any) -> None:
         await asyncio.gather(*(pairs(port, i, until, times, acknowledged) for i in range(connections)))
 
     begun = time.perf_counter()
-    asyncio.run(everyone())
+    uvloop.run(everyone())
     answers.put((times, acknowledged, time.perf_counter() - begun))
 
 
@@ -214,7 +215,10 @@ def main() -> int:
     parser.add_argument("--store", help="the file of a store that holds them already")
     options = parser.parse_args()
     now = datetime.datetime.now(datetime.UTC)
-    say(f"{now:%Y-%m-%d %H:%M} UTC, {os.cpu_count()} {platform.machine()} cores, Python {platform.python_version()}")
+    say(
+        f"{now:%Y-%m-%d %H:%M} UTC, {os.cpu_count()} {platform.machine()} cores, Python {platform.python_version()}, "
+        f"load average before: {os.getloadavg()[0]:.1f}"
+    )
     with tempfile.TemporaryDirectory(prefix="ds-load-") as folder:
         throughput(f"sqlite:///{Path(folder) / 'load.db'}", options.connections, options.seconds)
         if options.kills:
