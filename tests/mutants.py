@@ -53,7 +53,7 @@ MUTANTS = [
     ("../service/access.py", "name != caller.experiment:", "False:", "test_service_access.py"),
     ("../service/keys.py", '"digest": digest(token)', '"digest": token', "test_service_access.py"),
     ("../service/guard.py", "(origin and _place(origin) != host)", "False", "test_service_access.py"),
-    ("../service/guard.py", "            if seen > self._body:", "            if False:", "test_service_http.py"),
+    ("../service/guard.py", "            if seen > self._body:", "            if False:", "test_service_refusals.py"),
     ("../service/decisions.py", "200 if repeated else 201", "201", "test_service_http.py"),
     ("../service/whatif.py", "square = sum(", "square = 0 * sum(", "test_service_http.py"),
     ("../live/groups.py", "                _do([job])", "                pass", "test_service_scale.py"),

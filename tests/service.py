@@ -78,3 +78,14 @@ def wait_until_up(address: str, process: "subprocess.Popen[str]", seconds: float
             return
         time.sleep(0.1)
     raise RuntimeError("the server did not come up")
+
+
+def problem(answer: Any, status: int, code: str) -> str:
+    """Check that an answer is a problem of this kind, and tells nothing of the server; returns its detail."""
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json"), answer.text
+    found = answer.json()
+    assert set(found) >= {"type", "title", "status", "detail", "code"}
+    assert (found["status"], found["code"]) == (status, code)
+    assert "Traceback" not in answer.text
+    assert ".db" not in answer.text
+    return str(found["detail"])

@@ -1,4 +1,4 @@
-"""What goes over the wire: the schema of every request and answer."""
+"""What goes over the wire: experiments, decisions and outcomes. Results stand in ``findings.py``."""
 
 import datetime
 from typing import Annotated, Any, Literal
@@ -6,11 +6,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 Text = Annotated[str, Field(min_length=1, max_length=500)]
-Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Context = Annotated[list[FiniteFloat], Field(min_length=1, max_length=10_000)]
 
 
-class _Request(BaseModel):
+class Request(BaseModel):
+    """What a client sends: a field that is not known is an error, not a typing mistake that goes unseen."""
+
     model_config = ConfigDict(extra="forbid")
 
 
@@ -24,14 +25,14 @@ class Problem(BaseModel):
     code: str
 
 
-class Thing(_Request):
+class Thing(Request):
     """A belief or a policy by its name, with the settings that differ from the defaults."""
 
     kind: Annotated[str, Field(min_length=1, max_length=50, examples=["DoubleSampling"])]
     settings: dict[str, Any] = Field(default={}, examples=[{"horizon": 400}])
 
 
-class NewExperiment(_Request):
+class NewExperiment(Request):
     """What is decided before the first unit."""
 
     name: Text
@@ -91,7 +92,7 @@ class ExperimentView(BaseModel):
     results: Standing | None
 
 
-class Reason(_Request):
+class Reason(Request):
     """Why something is done; optional."""
 
     reason: Text | None = None
@@ -104,7 +105,7 @@ class Changed(BaseModel):
     status: Literal["running", "paused"]
 
 
-class Ask(_Request):
+class Ask(Request):
     """A wish for a decision."""
 
     unit: Text | None = None
@@ -196,7 +197,7 @@ class Page(BaseModel):
     following: int | None
 
 
-class Tell(_Request):
+class Tell(Request):
     """What came of a decision."""
 
     reward: FiniteFloat
@@ -204,21 +205,21 @@ class Tell(_Request):
     reason: Text | None = None
 
 
-class Amend(_Request):
+class Amend(Request):
     """A correction."""
 
     reward: FiniteFloat
     reason: Text
 
 
-class Told(_Request):
+class Told(Request):
     """One outcome of a batch."""
 
     decision: Annotated[str, Field(min_length=1, max_length=100)]
     reward: FiniteFloat
 
 
-class Batch(_Request):
+class Batch(Request):
     """Outcomes that are stored together, or not at all."""
 
     outcomes: Annotated[list[Told], Field(min_length=1, max_length=10_000)]
@@ -243,146 +244,6 @@ class Outcomes(BaseModel):
     """The outcomes of a batch, in its order."""
 
     outcomes: list[OutcomeView]
-
-
-class Density(BaseModel):
-    """A posterior density as a line."""
-
-    x: list[float]
-    y: list[float]
-
-
-class Believed(BaseModel):
-    """What is believed of an arm's expected reward."""
-
-    arm: int
-    name: str
-    active: bool
-    observations: int
-    posterior_mean: float | None
-    sd: float | None
-    low: float | None = Field(description="lower end of the central 95 % credible interval")
-    high: float | None
-    probability_optimal: float
-    next_allocation: float | None = Field(description="with which probability it would come next; null: not known")
-    density: Density | None
-
-
-class Posterior(BaseModel):
-    """What is believed now, at the context that was asked for."""
-
-    version: str
-    context: list[float] | None
-    candidates: int = Field(description="N, how many candidates the next decision would draw")
-    arms: list[Believed]
-
-
-class Point(BaseModel):
-    """A decision of a series."""
-
-    number: int
-    asked_at: datetime.datetime
-    arm: int
-    probability_optimal: list[float]
-    candidates: int
-
-
-class Mark(BaseModel):
-    """Decisions per arm up to a number."""
-
-    number: int
-    counts: list[int]
-
-
-class Series(BaseModel):
-    """The past, reduced. ``complete`` is false while a long log is still being counted: ask again."""
-
-    arms: list[str]
-    points: list[Point]
-    allocation: list[Mark]
-    complete: bool
-
-
-class Delays(BaseModel):
-    """How long outcomes take, in seconds, over the latest decisions."""
-
-    looked_at: int
-    waiting: int
-    delay_median: float | None
-    delay_p90: float | None
-    age_median: float | None
-    age_most: float | None
-
-
-class Played(BaseModel):
-    """How often an arm was played, and how often its logged propensities foretold."""
-
-    name: str
-    observed: int
-    expected: float
-    deviations: float | None
-
-
-class Health(BaseModel):
-    """Whether the log looks as it should; propensities are compared over ``judged`` decisions."""
-
-    delays: Delays
-    propensities: list[Played]
-    judged: int
-    complete: bool
-    replay: "ReplayView | None"
-
-
-class ReplayView(BaseModel):
-    """Whether every decision follows from the log."""
-
-    status: Literal["running", "done", "failed"]
-    agrees: bool | None
-    decisions: int | None
-    different: int | None
-    differences: list[str]
-    replayed_at: datetime.datetime | None
-    current: bool = Field(description="whether nothing was written since")
-
-
-class Suppose(_Request):
-    """Truths to suppose: the expected reward of each arm."""
-
-    truth: Annotated[list[FiniteFloat], Field(min_length=2, max_length=200)]
-    horizon: Annotated[int, Field(ge=1, le=100_000)] | None = None
-    realizations: Annotated[int, Field(ge=20, le=20_000)] = 1000
-    seed: Annotated[int, Field(ge=0, lt=2**32)] = 1
-    noise: Annotated[float, Field(gt=0.0, le=1e6)] = 1.0
-
-
-class WithError(BaseModel):
-    """A number and its Monte Carlo standard error."""
-
-    value: float
-    error: float
-
-
-class Characteristics(BaseModel):
-    """How the design does where the truth is as supposed."""
-
-    best_arm_wins: WithError
-    failures: WithError | None
-    failures_of_equal_allocation: float | None
-    regret: WithError
-    shares: list[WithError]
-    horizon: int
-    realizations: int
-
-
-class WhatIf(BaseModel):
-    """A simulation under way, or done."""
-
-    id: str
-    status: Literal["waiting", "running", "done", "failed", "stopped"]
-    progress: Share
-    truth: list[float]
-    detail: str | None
-    result: Characteristics | None = Field(description="of what has been played so far")
 
 
 class Me(BaseModel):

@@ -39,6 +39,7 @@ STATUS = {
     "storage-read-only": 503,
     "timeout": 503,
     "too-large": 413,
+    "too-many": 429,
     "unauthorized": 401,
 }
 """The status of every code, of the live layer and of the service; a code that is not here is a bug, and answers 500."""
@@ -64,9 +65,10 @@ TITLES = {
     "storage-read-only": "The store may only be read",
     "timeout": "It took too long",
     "too-large": "Too large",
+    "too-many": "Too many at once",
     "unauthorized": "A key is needed",
 }
-_AGAIN = {"storage-busy", "timeout", "storage"}
+_AGAIN = {"storage-busy", "timeout", "storage", "too-many"}
 _KEPT_TO_ITSELF = "The store cannot be used at the moment; the server's log says why. Nothing was half-written."
 _PLAIN = {404: "not-found", 405: "method", 413: "too-large"}
 

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Response
 from doublesampling.errors import ContextError
 from doublesampling.live import watching
 from doublesampling.live.experiment import Experiment
-from doublesampling.service import messages as m
+from doublesampling.service import findings as m
 from doublesampling.service.access import Reader, TheDesk
 from doublesampling.service.desk import Desk
 from doublesampling.service.problems import log

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Path
 
 from doublesampling.errors import DoubleSamplingError, NotFoundError
 from doublesampling.live.design import Design
-from doublesampling.service import messages as m
+from doublesampling.service import findings as m
 from doublesampling.service.access import Reader, TheDesk
 from doublesampling.service.desk import Desk
 from doublesampling.service.problems import RefusedError, log
@@ -49,7 +49,7 @@ async def suppose(desk: TheDesk, caller: Reader, name: str, body: m.Suppose) -> 
         raise RefusedError("setting", f"realizations x horizon may be {_STEPS} at most. Take fewer realizations.")
     jobs = [job for job in desk.jobs.values() if isinstance(job, _Job)]
     if sum(job.status in ("waiting", "running") for job in jobs) >= _WAITING:
-        raise RefusedError("storage-busy", f"{_WAITING} simulations are waiting already. Try again in a while.")
+        raise RefusedError("too-many", f"{_WAITING} simulations are waiting already. Try again in a while.")
     if len(jobs) >= _KEPT:
         del desk.jobs[next(job.id for job in jobs if job.status not in ("waiting", "running"))]
     job = _Job(secrets.token_hex(8), name, body)
