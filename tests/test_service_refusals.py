@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+import doublesampling as ds
 from doublesampling import errors
 from doublesampling.service.guard import BODY
 from tests.service import asked, client, problem, trial
@@ -61,9 +62,10 @@ def test_large_bodies_are_refused_whether_or_not_they_say_so(sqlite_url):
 
 
 def test_a_request_that_takes_too_long_is_given_up(sqlite_url, monkeypatch):
-    with client(sqlite_url, seconds=0.2) as c:
-        address = trial(c)
-        monkeypatch.setattr("doublesampling.service.results._posterior", lambda *_: time.sleep(1.0))
+    ds.Experiment.create("trial", arms=["a", "b"], seed=1, storage=sqlite_url)
+    with client(sqlite_url, seconds=1.0) as c:
+        address = "/v1/experiments/trial"
+        monkeypatch.setattr("doublesampling.service.results._posterior", lambda *_: time.sleep(3.0))
         answer = c.get(f"{address}/posterior")
         assert "nothing counts twice" in problem(answer, 503, "timeout")
         assert answer.headers["retry-after"] == "1"
