@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help test check bench mutants horizon rewards soak reproduce lock clean
+.PHONY: help test chromium check bench mutants horizon rewards soak reproduce lock clean
 .DEFAULT_GOAL := help
 
 help: ## what there is
@@ -17,8 +17,15 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
 	@touch $@
 
-test: $(READY) ## set up, then run every test
+test: $(READY) chromium ## set up, then run every test
 	$(BIN)/python -m pytest -n auto
+
+# A browser for the tests of the dashboard, where it may be fetched; else they are skipped, and say so.
+chromium:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { \
+	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null 2>&1 && \
+	  { timeout 60 apt-get update -qq && timeout 240 apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1; \
+	} || echo "No Chromium: the tests that walk the dashboard are skipped. Get it with: apt-get install chromium"
 
 check: $(READY) ## style, types and the direction of imports
 	$(BIN)/ruff check .
@@ -41,8 +48,9 @@ horizon: $(READY) ## evidence for the horizon-aware rule, some ten minutes
 rewards: $(READY) ## other rewards, and what the prior does, some minutes
 	$(BIN)/python benchmarks/rewards.py
 
-soak: $(READY) ## crowds, races, kills and full disks against both stores, some ten minutes
+soak: $(READY) ## crowds, races, kills and full disks against both stores, then the service under load, some half an hour
 	$(BIN)/python -W ignore -m benchmarks.soak
+	$(BIN)/python -W ignore -m benchmarks.load
 
 reproduce: $(READY) ## the paper in one command: six figures and a report, about ten minutes
 	$(BIN)/doublesampling reproduce --resume

@@ -49,6 +49,15 @@ MUTANTS = [
     ("propensity.py", "tie = 1.0 if first_of_ties else 0.5", "tie = 0.5", "test_choice.py"),
     ("propensity.py", "(ties + 1) // 2", "1", "test_choice.py"),
     ("propensity.py", "4.5 * math.sqrt(number)", "1.0 * math.sqrt(number)", "test_choice.py"),
+    ("../service/access.py", "if caller.role not in roles:", "if False:", "test_service_access.py"),
+    ("../service/access.py", "name != caller.experiment:", "False:", "test_service_access.py"),
+    ("../service/keys.py", '"digest": digest(token)', '"digest": token', "test_service_access.py"),
+    ("../service/guard.py", "(origin and _place(origin) != host)", "False", "test_service_access.py"),
+    ("../service/guard.py", "            if seen > self._body:", "            if False:", "test_service_refusals.py"),
+    ("../service/decisions.py", "200 if repeated else 201", "201", "test_service_http.py"),
+    ("../service/whatif.py", "square = sum(", "square = 0 * sum(", "test_service_http.py"),
+    ("../live/groups.py", "                _do([job])", "                pass", "test_service_scale.py"),
+    ("../live/tally.py", "sums = self.counts + chosen", "sums = chosen", "test_service_long.py"),
 ]  # fmt: skip
 
 

@@ -22,6 +22,9 @@ def full(storage):
         connection.execute(
             sa.text("INSERT INTO ds_eras (\"offset\", actor, at, version) VALUES (0, 'x', '2026-01-01', 'x')")
         )
+        connection.execute(
+            sa.text("INSERT INTO ds_keys (key, kind, actor, at, version) VALUES ('k', 'made', 'x', '2026-01-01', 'x')")
+        )
     return exp
 
 
@@ -35,6 +38,8 @@ CHANGES = [
     "UPDATE ds_events SET kind = 'resume'",
     "DELETE FROM ds_events",
     "DELETE FROM ds_eras",
+    "UPDATE ds_keys SET role = 'admin'",
+    "DELETE FROM ds_keys WHERE kind = 'made'",
 ]
 
 
@@ -205,8 +210,8 @@ def test_an_old_store_asks_for_the_upgrade(storage):
 
 
 def test_upgrade_is_idempotent(storage):
-    assert upgrade.upgrade(open_store(storage)) == (0, 1)
-    assert upgrade.upgrade(open_store(storage)) == (1, 1)
+    assert upgrade.upgrade(open_store(storage)) == (0, upgrade.HEAD)
+    assert upgrade.upgrade(open_store(storage)) == (upgrade.HEAD, upgrade.HEAD)
     create(storage)
 
 

@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-_STORAGE = (
-    "sqlite:///trial.db or postgresql://user@host/database (default: $DOUBLESAMPLING_STORAGE, or doublesampling.db)"
+STORAGE = (
+    "sqlite:///trial.db or postgresql://user@host/database (default: $DOUBLESAMPLINGSTORAGE, or doublesampling.db)"
 )
 
 
@@ -26,7 +26,7 @@ def add_experiment(commands: Any, run: Callable[[argparse.Namespace], int], help
         made.set_defaults(run=run, what=name)
         if named:
             made.add_argument("name", metavar="NAME", help="the experiment")
-        made.add_argument("--storage", metavar="URL", help=_STORAGE)
+        made.add_argument("--storage", metavar="URL", help=STORAGE)
         made.add_argument("--json", action="store_true", help="print JSON, for machines")
         if writes:
             made.add_argument("--actor", metavar="WHO", help="who is written beside it (default: user@host)")
@@ -92,5 +92,5 @@ def add_db(commands: Any, run: Callable[[argparse.Namespace], int], help_format:
     below = db.add_subparsers(title="commands", metavar="COMMAND", required=True)
     made = below.add_parser("upgrade", help="make the tables, or bring them up to date", formatter_class=help_format)
     made.set_defaults(run=run, what="db upgrade")
-    made.add_argument("--storage", metavar="URL", help=_STORAGE)
+    made.add_argument("--storage", metavar="URL", help=STORAGE)
     made.add_argument("--json", action="store_true", help="print JSON, for machines")

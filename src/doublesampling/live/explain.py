@@ -1,7 +1,6 @@
 """Why a decision fell as it did, from the log alone."""
 
 import datetime
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,10 +10,12 @@ from sqlalchemy.engine import Connection
 from doublesampling.live.book import Book
 from doublesampling.live.deciding import digest
 from doublesampling.live.design import grown
-from doublesampling.live.knowledge import Fold, Row, refold
+from doublesampling.live.knowledge import DisturbedError, Fold, extend, resized
 from doublesampling.live.memory import StoredLog, standing
 from doublesampling.live.records import Receipt
 from doublesampling.live.snapshot import Snapshot
+
+_LONG = 20_000  # outcomes; the whole of a shorter log is read in a moment
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,8 @@ class Explanation:
     policy: str
     belief: str
     verified: bool
-    """Whether the statistics recomputed from the log have the stored digest."""
+    """Whether the statistics recomputed from the log have the stored digest. Of a log of more than 20,000 outcomes only
+    what follows a stored fold is recomputed; ``replay`` recomputes everything."""
     unknown_then: int
     """Outcomes that are stored now and were not known to this decision."""
     asked_at: datetime.datetime
@@ -69,27 +71,16 @@ class Explanation:
         return "\n".join([*lines, "", f"  {self.why}", f"  The log, recomputed, {check}."])
 
 
-@dataclass(frozen=True)
-class _Seen:
-    """The log as far as a snapshot sees it. Stored folds spare reading it from the start; the digest judges them."""
-
-    log: StoredLog
-    seen: Snapshot
-
-    def rows(self, since: int) -> Sequence[Row]:
-        return [row for row in self.log.rows(since, self.seen.xmax) if self.seen.sees(row.xid)]
-
-    def older(self, place: int) -> Fold | None:
-        return self.log.older(min(place, self.seen.xmin))
-
-
 def explain(book: Book, connection: Connection, receipt: Receipt) -> Explanation:
     """Recompute what the decision knew, and put it into words."""
     seen = Snapshot.parse(receipt.snapshot)
     log = StoredLog(connection, book.id, book.design.belief)
     arms, active, _ = standing(book.design, [e for e in log.events(0) if seen.sees(e.xid)])
     belief = book.design.belief if len(arms) == book.design.belief.arms else grown(book.design.belief, len(arms))
-    state = refold(belief, _Seen(replace(log, belief=belief), seen), seen.xmin).state
+    log = replace(log, belief=belief)
+    state = _known_then(log, seen, log.older(seen.xmin) if receipt.observations > _LONG else None)
+    if digest(state, active) != receipt.digest:  # a stored fold is a cache, and no judge: read the whole log
+        state = _known_then(log, seen, None)
     laws = belief.marginals(state, receipt.context)
     table = tuple(
         {
@@ -111,9 +102,19 @@ def explain(book: Book, connection: Connection, receipt: Receipt) -> Explanation
         policy=repr(book.design.policy),
         belief=repr(belief),
         verified=digest(state, active) == receipt.digest,
-        unknown_then=log.count_outcomes() - state.observations,
+        unknown_then=book.look().state.observations - state.observations,
         asked_at=receipt.asked_at,
     )
+
+
+def _known_then(log: StoredLog, seen: Snapshot, start: Fold | None) -> Any:
+    """The statistics in a snapshot, from an older fold where there is one: then few rows are read of a long log."""
+    fold = Fold(0, log.belief.prior()) if start is None else replace(start, state=resized(start.state, log.belief))
+    rows = [row for row in log.rows(fold.watermark, before=seen.xmax) if seen.sees(row.xid)]
+    try:
+        return extend(log.belief, fold, rows).state
+    except DisturbedError:  # an amendment of what the fold has absorbed
+        return _known_then(log, seen, None)
 
 
 def _why(receipt: Receipt, arms: tuple[str, ...]) -> str:

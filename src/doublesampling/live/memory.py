@@ -77,10 +77,9 @@ class StoredLog:
     belief: Any
 
     def rows(self, since: int, before: int | None = None) -> list[Row]:
-        """Outcomes from a transaction on, and before another, in order."""
+        """Outcomes from a transaction on, in order."""
         query = sa.select(*_COLUMNS).where(outcomes.c.experiment == self.experiment, outcomes.c.xid >= since)
-        if before is not None:
-            query = query.where(outcomes.c.xid < before)
+        query = query if before is None else query.where(outcomes.c.xid < before)
         found = self.connection.execute(query.order_by(outcomes.c.xid, outcomes.c.seq))
         return [Row._make(row) for row in found]
 
@@ -89,11 +88,6 @@ class StoredLog:
         query = sa.select(events).where(events.c.experiment == self.experiment, events.c.xid >= since)
         found = self.connection.execute(query.order_by(events.c.revision))
         return [Event(row.xid, row.revision, row.kind, json.loads(row.content)) for row in found]
-
-    def count_outcomes(self) -> int:
-        """How many outcomes are stored, each counted once however often it was amended."""
-        query = sa.select(sa.func.count()).where(outcomes.c.experiment == self.experiment, outcomes.c.revision == 1)
-        return int(self.connection.execute(query).scalar_one())
 
     def count_decisions(self, since: int, before: int) -> tuple[int, int]:
         """How many decisions lie in [since, before), and how many from ``before`` on."""

@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 VERSION_TABLE = "ds_version"
-APPEND_ONLY = ("ds_experiments", "ds_decisions", "ds_outcomes", "ds_events", "ds_eras")
+APPEND_ONLY = ("ds_experiments", "ds_decisions", "ds_outcomes", "ds_events", "ds_eras", "ds_keys")
 
 metadata = sa.MetaData()
 Number = sa.BigInteger().with_variant(sa.Integer, "sqlite")
@@ -141,4 +141,19 @@ snapshots = sa.Table(
     sa.Column("arms", Number, nullable=False),
     sa.Column("decisions", Number, nullable=False),
     sa.Column("at", Instant, nullable=False),
+)
+
+keys = sa.Table(  # of the service; a revocation is a row too
+    "ds_keys",
+    metadata,
+    sa.Column("seq", Number, primary_key=True),
+    sa.Column("key", sa.Text, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),  # made, revoked
+    sa.Column("digest", sa.Text),
+    sa.Column("role", sa.Text),
+    sa.Column("experiment", sa.Text),  # null: every experiment
+    sa.Column("label", sa.Text),
+    *_audit(),
+    sa.UniqueConstraint("key", "kind", name="ds_keys_kind"),
+    sa.UniqueConstraint("digest", name="ds_keys_digest"),
 )

@@ -1,0 +1,235 @@
+"""How many ask+tell pairs the service answers, how fast, and whether any is lost when it is killed.
+
+Run as `python -m benchmarks.load` (part of `make soak`). A real server process, 32 connections from another process.
+Then the first paint of the dashboard over 10^6 stored decisions, where there is a Chromium.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import datetime
+import http.client
+import json
+import multiprocessing
+import os
+import platform
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import uvloop
+
+import doublesampling as ds
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextlib.contextmanager
+def served(url: str, port: int | None = None) -> Iterator[tuple[int, "subprocess.Popen[bytes]"]]:
+    """A server process of its own."""
+    port = port or free_port()
+    command = [sys.executable, "-m", "doublesampling.cli.main", "serve", "--storage", url, "--port", str(port)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        wait_until_up(port)
+        yield port, process
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def wait_until_up(port: int, seconds: float = 60.0) -> None:
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        with contextlib.suppress(OSError):
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+            connection.request("GET", "/healthz")
+            if connection.getresponse().status == 200:
+                connection.close()
+                return
+        time.sleep(0.05)
+    raise RuntimeError("the server did not come up")
+
+
+class Connection:
+    """HTTP by hand: a client that spends little, so that the server is what is measured."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+
+    async def call(self, method: str, path: str, content: Any) -> Any:
+        body = json.dumps(content).encode()
+        head = (
+            f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
+        self._writer.write(head.encode() + body)
+        answer = await self._reader.readuntil(b"\r\n\r\n")
+        length = int(answer.lower().partition(b"content-length: ")[2].partition(b"\r")[0])
+        read = await self._reader.readexactly(length)
+        if answer[9:12] not in (b"200", b"201"):
+            raise RuntimeError(f"{answer[:20]!r} {read[:300]!r}")
+        return json.loads(read)
+
+
+async def pairs(port: int, worker: int, until: float, times: list[float], acknowledged: list[str]) -> None:
+    """Ask and tell, over one connection, until it is time or the server is gone."""
+    with contextlib.suppress(OSError, asyncio.IncompleteReadError):  # the server was killed
+        connection = Connection(*await asyncio.open_connection("127.0.0.1", port))
+        turn = 0
+        while time.perf_counter() < until:
+            turn += 1
+            begun = time.perf_counter()
+            wish = {"unit": f"{worker}-{turn}-{time.time_ns()}"}
+            made = await connection.call("POST", "/v1/experiments/load/decisions", wish)
+            middle = time.perf_counter()
+            path = f"/v1/experiments/load/decisions/{made['id']}/outcome"
+            await connection.call("PUT", path, {"reward": float(turn % 3 == 0)})
+            times += [middle - begun, time.perf_counter() - middle]
+            acknowledged.append(made["id"])
+
+
+def crowd(port: int, connections: int, seconds: float, answers: Any) -> None:
+    """Many connections in one process."""
+    times: list[float] = []
+    acknowledged: list[str] = []
+
+    async def everyone() -> None:
+        until = time.perf_counter() + seconds
+        await asyncio.gather(*(pairs(port, i, until, times, acknowledged) for i in range(connections)))
+
+    begun = time.perf_counter()
+    uvloop.run(everyone())
+    answers.put((times, acknowledged, time.perf_counter() - begun))
+
+
+def press(port: int, connections: int, seconds: float) -> tuple[list[float], list[str], float]:
+    context = multiprocessing.get_context("spawn")
+    answers = context.Queue()
+    process = context.Process(target=crowd, args=(port, connections, seconds, answers), daemon=True)
+    process.start()
+    found: tuple[list[float], list[str], float] = answers.get(timeout=seconds + 120)
+    process.join()
+    return found
+
+
+def throughput(url: str, connections: int, seconds: float) -> None:
+    ds.Experiment.create("load", arms=["a", "b", "c"], seed=1, storage=url)
+    with served(url) as (port, _):
+        press(port, connections, 2.0)
+        times, acknowledged, took = press(port, connections, seconds)
+    p50, p99, most = np.percentile(1000 * np.array(times), [50, 99, 100])
+    say(
+        f"  {connections} connections, {took:.0f} s: {len(acknowledged) / took:.0f} ask+tell pairs per second; "
+        f"per request median {p50:.0f} ms, p99 {p99:.0f} ms, slowest {most:.0f} ms"
+    )
+
+
+def kills(url: str, connections: int, times: int) -> None:
+    """Kill the server under load; every outcome that was acknowledged must be there."""
+    ds.Experiment.create("load", arms=["a", "b", "c"], seed=1, storage=url)
+    context = multiprocessing.get_context("spawn")
+    told: set[str] = set()
+    for _ in range(times):
+        with served(url) as (port, process):
+            answers = context.Queue()
+            worker = context.Process(target=crowd, args=(port, connections, 60.0, answers), daemon=True)
+            worker.start()
+            time.sleep(2.5)
+            process.send_signal(signal.SIGKILL)
+            told |= set(answers.get(timeout=120)[1])
+            worker.join()
+    exp = ds.Experiment.load("load", storage=url)
+    frame = exp.decisions()
+    present = set(frame[frame["status"] == "told"]["id"])
+    say(
+        f"  {times} kill -9 of the server under load: {len(told)} outcomes acknowledged, {len(told - present)} lost, "
+        f"{len(present)} present, replay agrees: {exp.replay().agrees}"
+    )
+    if told - present:
+        raise SystemExit("an acknowledged outcome was lost")
+
+
+def store_many(url: str, size: int) -> None:
+    """An experiment with so many decisions and outcomes."""
+    begun = time.perf_counter()
+    exp = ds.Experiment.create("load", arms=["a", "b", "c"], seed=1, storage=url)
+    batch = 5000
+    for start in range(0, size, batch):
+        asked = exp.ask_many(min(batch, size - start))
+        exp.tell_many([(d.id, float((start + i) % (3 - d.arm) == 0)) for i, d in enumerate(asked[:-1])])
+    say(f"  {size:,} decisions stored in {time.perf_counter() - begun:.0f} s")
+
+
+def first_paint(url: str) -> None:
+    """From the address in the browser to the table of arms on the screen, by a server just started and a warm one."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        say("  first paint: not measured, no Chromium here: apt-get install chromium")
+        return
+    from playwright.sync_api import sync_playwright
+
+    with served(url) as (port, _), sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for what in ("first visit after the start", "second visit", "third visit"):
+            page = browser.new_context().new_page()
+            begun = time.perf_counter()
+            page.goto(f"http://127.0.0.1:{port}/#/e/load", wait_until="commit")
+            page.wait_for_selector("tr[data-arm]", timeout=60_000)
+            arms = time.perf_counter() - begun
+            page.locator(".uplot").nth(3).wait_for(timeout=60_000)
+            every = time.perf_counter() - begun
+            paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN")
+            page.wait_for_selector("table.log td.num", timeout=60_000)
+            log = time.perf_counter() - begun
+            say(
+                f"  {what}: first paint {paint:.0f} ms, arms {1000 * arms:.0f} ms, charts {1000 * every:.0f} ms, "
+                f"log {1000 * log:.0f} ms"
+            )
+            page.context.close()
+        browser.close()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--connections", type=int, default=32)
+    parser.add_argument("--kills", type=int, default=5)
+    parser.add_argument("--decisions", type=int, default=1_000_000, help="stored for the first paint; 0 leaves it out")
+    parser.add_argument("--store", help="the file of a store that holds them already")
+    options = parser.parse_args()
+    now = datetime.datetime.now(datetime.UTC)
+    say(
+        f"{now:%Y-%m-%d %H:%M} UTC, {os.cpu_count()} {platform.machine()} cores, Python {platform.python_version()}, "
+        f"load average before: {os.getloadavg()[0]:.1f}"
+    )
+    with tempfile.TemporaryDirectory(prefix="ds-load-") as folder:
+        throughput(f"sqlite:///{Path(folder) / 'load.db'}", options.connections, options.seconds)
+        if options.kills:
+            kills(f"sqlite:///{Path(folder) / 'kills.db'}", options.connections, options.kills)
+        if options.decisions:
+            many = f"sqlite:///{options.store or Path(folder) / 'many.db'}"
+            if not options.store:
+                store_many(many, options.decisions)
+            first_paint(many)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,42 @@
+"""The words of ``doublesampling serve`` and ``doublesampling key``. Nothing heavy: ``--help`` stays quick."""
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+from doublesampling.cli.experiment_options import STORAGE
+
+
+def add_serve(commands: Any, run: Callable[[argparse.Namespace], int], help_format: Any) -> None:
+    """The command that serves."""
+    serve = commands.add_parser(
+        "serve",
+        help="experiments over HTTP, with a dashboard",
+        description="Serve live experiments over HTTP, with a dashboard. Without keys only this machine is served.",
+        formatter_class=help_format,
+    )
+    serve.set_defaults(run=run)
+    serve.add_argument("--storage", metavar="URL", help=STORAGE)
+    serve.add_argument("--host", default="127.0.0.1", metavar="H", help="the address to listen at")
+    serve.add_argument("--port", type=int, default=8000, metavar="P", help="the port to listen at")
+
+
+def add_key(commands: Any, run: Callable[[argparse.Namespace], int], help_format: Any) -> None:
+    """The commands that look after keys."""
+    key = commands.add_parser("key", help="keys of the service: make, list, revoke", formatter_class=help_format)
+    below = key.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    def command(name: str, about: str) -> Any:
+        made = below.add_parser(name, help=about, description=f"{about.capitalize()}.", formatter_class=help_format)
+        made.set_defaults(run=run, what=name)
+        made.add_argument("--storage", metavar="URL", help=STORAGE)
+        made.add_argument("--json", action="store_true", help="print JSON, for machines")
+        return made
+
+    made = command("create", "make a key, which is printed this once")
+    made.add_argument("--role", required=True, choices=("reader", "writer", "admin"), default=argparse.SUPPRESS,
+                      help="readers see results; writers ask and tell, and see none; admins do all")  # fmt: skip
+    made.add_argument("--experiment", metavar="NAME", help="open this experiment only (default: all)")
+    made.add_argument("--label", metavar="TEXT", help="whom it is for")
+    command("list", "the keys that were made")
+    command("revoke", "end a key").add_argument("id", metavar="ID", help="as `key list` shows it")

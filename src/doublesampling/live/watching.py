@@ -1,0 +1,155 @@
+"""What a dashboard asks of a running experiment: each answer reads a bounded number of rows of any log."""
+
+import datetime
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+
+from doublesampling.live.book import Book
+from doublesampling.live.deciding import decide_at
+from doublesampling.live.memory import Known, StoredLog, standing
+from doublesampling.live.schema import decisions, events, outcomes
+
+_WINDOW = 5000  # decisions that one search for waiting ones looks at
+_CHUNK = 500
+
+
+def page(
+    book: Book, *, after: int = 0, before: int | None = None, limit: int = 100, waiting: bool = False
+) -> tuple[list[dict[str, Any]], int | None]:
+    """Decisions with their latest outcome, and the number to go on from; None at the end.
+
+    Upwards from ``after``, or, where ``before`` is given, downwards from there. A search for those that wait looks at
+    a bounded stretch, so a page may be empty and still be followed by others.
+    """
+    stretch = _WINDOW if waiting else limit
+    chosen = sa.select(decisions).where(decisions.c.experiment == book.id)
+    if before is None:
+        chosen = chosen.where(decisions.c.number > after).order_by(decisions.c.number)
+    else:
+        chosen = chosen.where(decisions.c.number < before).order_by(decisions.c.number.desc())
+    d, o = chosen.limit(stretch).subquery("d"), outcomes.alias("o")
+    newest = sa.select(sa.func.max(outcomes.c.revision)).where(outcomes.c.decision == d.c.id).scalar_subquery()
+    query = sa.select(
+        d,
+        o.c.reward,
+        o.c.kind,
+        o.c.imputed,
+        o.c.at.label("told_at"),
+        o.c.revision,
+        o.c.reason,
+        o.c.actor.label("told_by"),
+    ).select_from(d.outerjoin(o, (o.c.decision == d.c.id) & (o.c.revision == newest)))
+    order = d.c.number if before is None else d.c.number.desc()
+    with book.store.reading() as connection:
+        rows = connection.execute(query.order_by(order)).all()
+        arms = standing(book.design, StoredLog(connection, book.id, book.design.belief).events(0))[0]
+    following = rows[-1].number if len(rows) == stretch else None
+    if waiting:
+        rows = [row for row in rows if row.revision is None or row.imputed]
+        if len(rows) > limit:
+            rows, following = rows[:limit], rows[limit - 1].number
+    return [_plain(row, arms) for row in rows], following
+
+
+def _plain(row: Any, arms: tuple[str, ...]) -> dict[str, Any]:
+    propensities, probabilities = json.loads(row.propensities), json.loads(row.probability_optimal)
+    return {
+        "id": row.id,
+        "number": row.number,
+        "unit": row.unit,
+        "context": None if row.context is None else json.loads(row.context),
+        "asked_at": row.at,
+        "arm": row.arm,
+        "arm_name": arms[row.arm],
+        "propensity": propensities[row.arm],
+        "probability": probabilities[row.arm],
+        "candidates": row.candidates,
+        "observations": row.observations,
+        "status": row.kind or "waiting",
+        "reward": row.reward,
+        "imputed": bool(row.imputed),
+        "revisions": row.revision or 0,
+        "reason": row.reason,
+        "told_at": row.told_at,
+        "actor": row.actor,
+        "told_by": row.told_by,
+    }
+
+
+def newest_number(book: Book) -> int:
+    """The number of the latest decision, 0 where there is none."""
+    query = sa.select(sa.func.max(decisions.c.number)).where(decisions.c.experiment == book.id)
+    with book.store.reading() as connection:
+        return int(connection.execute(query).scalar() or 0)
+
+
+def sample(book: Book, points: int) -> list[dict[str, Any]]:
+    """Some decisions, evenly spread from the first to the latest; all of them where there are no more than that."""
+    last = newest_number(book)
+    if last == 0:
+        return []
+    numbers = np.unique(np.linspace(1, last, min(points, last)).round().astype(int)).tolist()
+    columns = [decisions.c[name] for name in ("number", "at", "arm", "probability_optimal", "candidates")]
+    found: list[dict[str, Any]] = []
+    with book.store.reading() as connection:
+        for start in range(0, len(numbers), _CHUNK):
+            some = numbers[start : start + _CHUNK]
+            query = sa.select(*columns).where(decisions.c.experiment == book.id, decisions.c.number.in_(some))
+            found += [
+                {
+                    "number": row.number,
+                    "asked_at": row.at,
+                    "arm": row.arm,
+                    "probability_optimal": json.loads(row.probability_optimal),
+                    "candidates": row.candidates,
+                }
+                for row in connection.execute(query.order_by(decisions.c.number))
+            ]
+    return found
+
+
+def delays(book: Book, now: datetime.datetime) -> dict[str, Any]:
+    """How long outcomes took, and how long others have been waited for, over the latest decisions."""
+    chosen = sa.select(decisions.c.id, decisions.c.at).where(decisions.c.experiment == book.id)
+    d = chosen.order_by(decisions.c.number.desc()).limit(_WINDOW).subquery("d")
+    o = outcomes.alias("o")
+    query = sa.select(d.c.at, o.c.at.label("told_at")).select_from(
+        d.outerjoin(o, (o.c.decision == d.c.id) & (o.c.revision == 1))
+    )
+    with book.store.reading() as connection:
+        rows = connection.execute(query).all()
+    took = [(row.told_at - row.at).total_seconds() for row in rows if row.told_at is not None]
+    ages = [(now - row.at).total_seconds() for row in rows if row.told_at is None]
+    return {
+        "looked_at": len(rows),
+        "waiting": len(ages),
+        "delay_median": _quantile(took, 0.5),
+        "delay_p90": _quantile(took, 0.9),
+        "age_median": _quantile(ages, 0.5),
+        "age_most": _quantile(ages, 1.0),
+    }
+
+
+def _quantile(values: Sequence[float], share: float) -> float | None:
+    return float(np.quantile(values, share)) if values else None
+
+
+def history_count(book: Book) -> int:
+    """How many outcomes from before the experiment were added."""
+    query = sa.select(events.c.content).where(events.c.experiment == book.id, events.c.kind == "history")
+    with book.store.reading() as connection:
+        return sum(int(json.loads(row.content)["count"]) for row in connection.execute(query))
+
+
+def next_allocation(book: Book, known: Known, context: Any) -> tuple[list[float | None], int]:
+    """With which probability each arm would come next, and how many candidates would be drawn. Nothing is decided."""
+    time = known.decisions + 1
+    made = decide_at(
+        book.design.policy, known.belief, known.state, known.active, context,
+        seed=book.design.seed, number=time, time=time,
+    )  # fmt: skip
+    return [None if np.isnan(p) else float(p) for p in made.propensities], made.candidates

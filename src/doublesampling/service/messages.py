@@ -1,0 +1,261 @@
+"""What goes over the wire: experiments, decisions and outcomes. Results stand in ``findings.py``."""
+
+import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+
+Text = Annotated[str, Field(min_length=1, max_length=500)]
+Context = Annotated[list[FiniteFloat], Field(min_length=1, max_length=10_000)]
+
+
+class Request(BaseModel):
+    """What a client sends: a field that is not known is an error, not a typing mistake that goes unseen."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Problem(BaseModel):
+    """What went wrong, in the form of RFC 9457; ``code`` stays the same in every version."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+
+
+class Thing(Request):
+    """A belief or a policy by its name, with the settings that differ from the defaults."""
+
+    kind: Annotated[str, Field(min_length=1, max_length=50, examples=["DoubleSampling"])]
+    settings: dict[str, Any] = Field(default={}, examples=[{"horizon": 400}])
+
+
+class NewExperiment(Request):
+    """What is decided before the first unit."""
+
+    name: Text
+    arms: Annotated[list[Text], Field(min_length=2, max_length=200)]
+    belief: Thing | None = None
+    policy: Thing | None = None
+    seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
+    units: Literal["once", "many"] = "once"
+
+
+class Arm(BaseModel):
+    """An arm by its number and name."""
+
+    arm: int
+    name: str
+    active: bool
+
+
+class Standing(BaseModel):
+    """Counts of an experiment; not for writers."""
+
+    decisions: int
+    outcomes: int = Field(description="decisions that have an outcome")
+    waiting: int = Field(description="decisions without one")
+    history: int = Field(description="outcomes from before the experiment")
+    version: str = Field(description="changes whenever anything was written")
+
+
+class Listed(BaseModel):
+    """An experiment in a list."""
+
+    name: str
+    arms: list[str]
+    created_at: datetime.datetime
+    created_by: str
+
+
+class Experiments(BaseModel):
+    """The experiments that the key may see."""
+
+    experiments: list[Listed]
+
+
+class ExperimentView(BaseModel):
+    """An experiment. ``results`` is null for writers, who are blind to them."""
+
+    name: str
+    status: Literal["running", "paused"]
+    arms: list[Arm]
+    dimension: int | None = Field(description="how many numbers a context has; null where there is none")
+    binary: bool = Field(description="whether rewards are 0 or 1")
+    units: str
+    belief: str
+    policy: str
+    created_at: datetime.datetime
+    created_by: str
+    results: Standing | None
+
+
+class Reason(Request):
+    """Why something is done; optional."""
+
+    reason: Text | None = None
+
+
+class Changed(BaseModel):
+    """Whether anything had to be done."""
+
+    changed: bool
+    status: Literal["running", "paused"]
+
+
+class Ask(Request):
+    """A wish for a decision."""
+
+    unit: Text | None = None
+    context: Context | None = None
+
+
+class Receipt(BaseModel):
+    """A decision as a writer sees it: whom it is for and which arm, nothing of what is known."""
+
+    id: str
+    number: int
+    unit: str | None
+    arm: int
+    arm_name: str
+    asked_at: datetime.datetime
+    repeated: bool
+
+
+class Decision(Receipt):
+    """A decision with what stood behind it; lists have one number per arm."""
+
+    context: list[float] | None
+    propensity: float | None
+    propensities: list[float | None]
+    probability_optimal: list[float]
+    candidates: int
+    votes: list[int]
+    time: int
+    observations: int
+    digest: str
+    actor: str
+    version: str
+
+
+class ArmThen(BaseModel):
+    """What was known of an arm when a decision was made; the mean is the posterior mean."""
+
+    name: str
+    active: bool
+    observations: int
+    mean: float | None
+    sd: float | None
+    probability_optimal: float
+    votes: int
+    propensity: float | None
+
+
+class Explained(BaseModel):
+    """Why a decision fell as it did."""
+
+    decision: Decision
+    outcome: "OutcomeView | None"
+    arms: list[ArmThen]
+    why: str
+    policy: str
+    belief: str
+    verified: bool = Field(description="whether the statistics recomputed from the log have the stored digest")
+    unknown_then: int
+
+
+class Row(BaseModel):
+    """A decision in the log, with its latest outcome."""
+
+    id: str
+    number: int
+    unit: str | None
+    context: list[float] | None
+    asked_at: datetime.datetime
+    arm: int
+    arm_name: str
+    propensity: float | None
+    probability: float
+    candidates: int
+    observations: int
+    status: Literal["waiting", "told", "imputed", "amended"]
+    reward: float | None
+    imputed: bool
+    revisions: int
+    reason: str | None
+    told_at: datetime.datetime | None
+    actor: str
+    told_by: str | None
+
+
+class Page(BaseModel):
+    """Some decisions; ``following`` is the number to go on from, null at the end."""
+
+    decisions: list[Row]
+    following: int | None
+
+
+class Tell(Request):
+    """What came of a decision."""
+
+    reward: FiniteFloat
+    imputed: bool = False
+    reason: Text | None = None
+
+
+class Amend(Request):
+    """A correction."""
+
+    reward: FiniteFloat
+    reason: Text
+
+
+class Told(Request):
+    """One outcome of a batch."""
+
+    decision: Annotated[str, Field(min_length=1, max_length=100)]
+    reward: FiniteFloat
+
+
+class Batch(Request):
+    """Outcomes that are stored together, or not at all."""
+
+    outcomes: Annotated[list[Told], Field(min_length=1, max_length=10_000)]
+    imputed: bool = False
+
+
+class OutcomeView(BaseModel):
+    """A stored outcome."""
+
+    decision: str
+    reward: float
+    kind: str
+    imputed: bool
+    revision: int
+    reason: str | None
+    told_at: datetime.datetime
+    actor: str
+    repeated: bool
+
+
+class Outcomes(BaseModel):
+    """The outcomes of a batch, in its order."""
+
+    outcomes: list[OutcomeView]
+
+
+class Me(BaseModel):
+    """What the key of this request may do."""
+
+    role: Literal["reader", "writer", "admin"]
+    experiment: str | None
+    keyless: bool
+    version: str
+
+
+class Healthy(BaseModel):
+    """The service answers, and so does its store."""
+
+    status: Literal["ok"]

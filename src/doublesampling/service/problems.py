@@ -1,0 +1,147 @@
+"""Errors as application/problem+json: a stable code, a status from one table, and never a stack trace."""
+
+import logging
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from doublesampling.errors import DoubleSamplingError
+
+log = logging.getLogger("doublesampling.service")
+
+STATUS = {
+    "arm": 422,
+    "context": 422,
+    "conflict": 409,
+    "draws": 422,
+    "extra": 501,
+    "forbidden": 403,
+    "host": 403,
+    "internal": 500,
+    "invalid": 422,
+    "method": 405,
+    "name-taken": 409,
+    "not-found": 404,
+    "not-ours": 503,
+    "other-experiment": 404,
+    "paused": 409,
+    "reward": 422,
+    "schema-too-new": 503,
+    "schema-too-old": 503,
+    "setting": 422,
+    "state": 422,
+    "storage": 503,
+    "storage-busy": 503,
+    "storage-full": 507,
+    "storage-read-only": 503,
+    "timeout": 503,
+    "too-large": 413,
+    "too-many": 429,
+    "unauthorized": 401,
+}
+"""The status of every code, of the live layer and of the service; a code that is not here is a bug, and answers 500."""
+
+TITLES = {
+    "arm": "No such arm",
+    "conflict": "This contradicts what is stored",
+    "context": "The context does not fit",
+    "extra": "Not installed on this server",
+    "forbidden": "This key may not do that",
+    "host": "Not from this address",
+    "internal": "The server failed",
+    "invalid": "The request does not fit the schema",
+    "method": "Not this method",
+    "name-taken": "The name is taken",
+    "not-found": "Not found",
+    "other-experiment": "A decision of another experiment",
+    "paused": "The experiment is paused",
+    "reward": "The belief cannot absorb this reward",
+    "setting": "A setting that cannot be",
+    "storage-busy": "The store is busy",
+    "storage-full": "The store is full",
+    "storage-read-only": "The store may only be read",
+    "timeout": "It took too long",
+    "too-large": "Too large",
+    "too-many": "Too many at once",
+    "unauthorized": "A key is needed",
+}
+_AGAIN = {"storage-busy", "timeout", "storage", "too-many"}
+_KEPT_TO_ITSELF = "The store cannot be used at the moment; the server's log says why. Nothing was half-written."
+_PLAIN = {404: "not-found", 405: "method", 413: "too-large"}
+
+
+class RefusedError(DoubleSamplingError):
+    """An error of the service itself."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(detail)
+        self.code = code
+
+
+def problem(code: str, detail: str, **more: Any) -> JSONResponse:
+    """The answer for a code."""
+    status = STATUS.get(code, 500)
+    content = {
+        "type": f"urn:doublesampling:{code}",
+        "title": TITLES.get(code, "The store cannot be used" if status == 503 else "Error"),
+        "status": status,
+        "detail": detail,
+        "code": code,
+    }
+    headers = {"Retry-After": "1"} if code in _AGAIN else {}
+    if code == "unauthorized":
+        headers["WWW-Authenticate"] = "Bearer"
+    return JSONResponse(content | more, status, headers, media_type="application/problem+json")
+
+
+def answer(error: DoubleSamplingError, where: str = "") -> JSONResponse:
+    """An error of this package as a problem. Where the store lies is nobody's business outside the server."""
+    status = STATUS.get(error.code, 500)
+    if status >= 500 and not isinstance(error, RefusedError):
+        log.error("%s: %s", error.code, error)
+    if status == 503 and not isinstance(error, RefusedError):
+        return problem(error.code, _KEPT_TO_ITSELF)
+    if status in (500, 507):
+        return problem(error.code if status == 507 else "internal", _KEPT_TO_ITSELF)
+    return problem(error.code, str(error).replace(where, "this store") if where else str(error))
+
+
+def install(app: FastAPI) -> None:
+    """Every way in which a request can fail ends here."""
+
+    async def ours(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, DoubleSamplingError)
+        desk = getattr(request.app.state, "desk", None)
+        return answer(error, desk.store.where if desk is not None else "")
+
+    async def invalid(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, RequestValidationError)
+        found = [
+            {"where": ".".join(str(part) for part in e["loc"]), "what": e["msg"]}
+            for e in error.errors()[:20]  # what came is not sent back
+        ]
+        first = f"{found[0]['where']}: {found[0]['what']}." if found else "The request could not be read."
+        return problem("invalid", first, errors=found)
+
+    async def http(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, HTTPException)
+        code = _PLAIN.get(error.status_code, "invalid" if error.status_code < 500 else "internal")
+        response = problem(code, _said(error, request))
+        if error.headers:
+            response.headers.update(error.headers)
+        return response
+
+    app.add_exception_handler(DoubleSamplingError, ours)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, http)
+
+
+def _said(error: HTTPException, request: Request) -> str:
+    if error.status_code == 404:
+        return f"There is nothing at {request.url.path[:200]}. /openapi.json lists what there is."
+    if error.status_code == 405:
+        return f"{request.method[:20]} is not possible here. /openapi.json says what is."
+    return str(error.detail)

@@ -1,0 +1,195 @@
+"""Routes of results: posterior, series, health, replay. For readers and admins only."""
+
+import datetime
+import math
+import threading
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, Query, Response
+
+from doublesampling.errors import ContextError
+from doublesampling.live import watching
+from doublesampling.live.experiment import Experiment
+from doublesampling.service import findings as m
+from doublesampling.service.access import Reader, TheDesk
+from doublesampling.service.desk import Desk
+from doublesampling.service.problems import log
+
+router = APIRouter(prefix="/v1/experiments/{name}", tags=["results"])
+_WAIT = 8.0  # seconds in which a replay may answer at once
+
+
+@router.get("/posterior")
+async def posterior(
+    desk: TheDesk,
+    caller: Reader,
+    name: str,
+    context: Annotated[str | None, Query(max_length=10_000, description="numbers, separated by commas")] = None,
+    density: Annotated[int, Query(ge=0, le=400, description="points of each density; 0 for none")] = 0,
+) -> m.Posterior:
+    """What is believed of each arm now: posterior mean, interval, probability of being the best, next allocation."""
+    experiment = await desk.experiment(name)
+    return await desk.run(_posterior, experiment, _numbers(context), density)
+
+
+def _numbers(text: str | None) -> list[float] | None:
+    if text is None:
+        return None
+    try:
+        found = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ContextError("context must be numbers separated by commas, such as 0.5,1.") from None
+    return found
+
+
+def _posterior(experiment: Experiment, context: list[float] | None, density: int) -> m.Posterior:
+    known, book = experiment.known, experiment._book
+    if context is None and hasattr(known.belief, "dimension"):
+        context = [1.0] * known.belief.dimension  # something must be shown; the answer says what it is
+    from doublesampling.live.reading import posterior as table
+
+    rows = table(known, context)
+    shares, candidates = watching.next_allocation(book, known, context)
+    laws = known.belief.marginals(known.state, context)
+    lines = _densities(laws, density) if density else [None] * len(known.arms)
+    arms = [
+        m.Believed(
+            arm=i,
+            name=arm,
+            active=i in known.active,
+            observations=int(rows["observations"].iloc[i]),
+            posterior_mean=_finite(rows["mean"].iloc[i]),
+            sd=_finite(rows["sd"].iloc[i]),
+            low=_finite(rows["low"].iloc[i]),
+            high=_finite(rows["high"].iloc[i]),
+            probability_optimal=float(rows["probability_optimal"].iloc[i]),
+            next_allocation=shares[i],
+            density=lines[i],
+        )
+        for i, arm in enumerate(known.arms)
+    ]
+    return m.Posterior(version=str(known.snapshot), context=context, candidates=candidates, arms=arms)
+
+
+def _finite(value: Any) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _densities(laws: Any, points: int) -> list[m.Density | None]:
+    """The density of each arm between its far quantiles, as differences of quantiles: any family has those."""
+    shares = np.linspace(0.0005, 0.9995, 4 * points + 1)
+    quantiles = laws.quantile(shares)  # (share, arm)
+    lines: list[m.Density | None] = []
+    for arm in range(quantiles.shape[1]):
+        x = np.asarray(quantiles[:, arm], dtype=np.float64)
+        if not np.isfinite(x).all() or x[-1] <= x[0]:
+            lines.append(None)
+            continue
+        grid = np.linspace(x[0], x[-1], points)
+        below = np.interp(grid, x, shares)
+        y = np.gradient(below, grid)
+        lines.append(m.Density(x=grid.tolist(), y=np.nan_to_num(y, posinf=0.0).tolist()))
+    return lines
+
+
+@router.get("/series")
+async def series(
+    desk: TheDesk, caller: Reader, name: str, points: Annotated[int, Query(ge=2, le=2000)] = 500
+) -> m.Series:
+    """Probability of being the best, N and allocation over time, reduced on the server to some points."""
+    experiment = await desk.experiment(name)
+
+    def work() -> m.Series:
+        book = experiment._book
+        tally = desk.tally(book)
+        marks = tally.allocation()
+        step = max(1, math.ceil(len(marks) / points))
+        kept = marks[::-1][::step][::-1]  # the latest is always among them
+        return m.Series(
+            arms=list(experiment.known.arms),
+            points=[m.Point(**each) for each in watching.sample(book, points)],
+            allocation=[m.Mark(**each) for each in kept],
+            complete=tally.complete,
+        )
+
+    return await desk.run(work)
+
+
+@router.get("/health")
+async def health(desk: TheDesk, caller: Reader, name: str) -> m.Health:
+    """Delays, played arms against logged propensities, and the last replay."""
+    experiment = await desk.experiment(name)
+
+    def work() -> m.Health:
+        book, arms = experiment._book, experiment.known.arms
+        tally = desk.tally(book)
+        compared = tally.deviation(len(arms))
+        return m.Health(
+            delays=m.Delays(**watching.delays(book, datetime.datetime.now(datetime.UTC))),
+            propensities=[m.Played(name=arm, **each) for arm, each in zip(arms, compared, strict=True)],
+            judged=tally.judged,
+            complete=tally.complete,
+            replay=_replayed(desk, experiment),
+        )
+
+    return await desk.run(work)
+
+
+class _Replaying:
+    """A replay under way, or done."""
+
+    def __init__(self, version: str) -> None:
+        self.version, self.done = version, threading.Event()
+        self.found: Any = None
+        self.at: datetime.datetime | None = None
+
+
+@router.get("/replay", responses={202: {"model": m.ReplayView, "description": "still under way; ask again"}})
+async def replay(desk: TheDesk, caller: Reader, name: str, response: Response) -> m.ReplayView:
+    """Recompute every decision from the log. A long log takes longer than a request may: then ask again."""
+    experiment = await desk.experiment(name)
+    running = await desk.run(_start_replay, desk, experiment)
+    await desk.run(running.done.wait, _WAIT)
+    if not running.done.is_set():
+        response.status_code = 202
+    found = await desk.run(_replayed, desk, experiment)
+    assert found is not None
+    return found
+
+
+def _start_replay(desk: Desk, experiment: Experiment) -> _Replaying:
+    """A replay of the log as it is now; one that is under way, or has seen just this log, is used again."""
+    version, place = str(experiment.known.snapshot), f"replay {experiment.name}"
+    last: _Replaying | None = desk.jobs.get(place)
+    if last is not None and (not last.done.is_set() or (last.version == version and last.found is not None)):
+        return last
+    fresh = desk.jobs[place] = _Replaying(version)
+
+    def work() -> None:
+        try:
+            fresh.found = experiment.replay()
+        except Exception:
+            log.exception("a replay failed")
+        finally:
+            fresh.at = datetime.datetime.now(datetime.UTC)
+            fresh.done.set()
+
+    desk.slow.submit(work)
+    return fresh
+
+
+def _replayed(desk: Desk, experiment: Experiment) -> m.ReplayView | None:
+    last: _Replaying | None = desk.jobs.get(f"replay {experiment.name}")
+    if last is None:
+        return None
+    found = last.found
+    return m.ReplayView(
+        status="done" if found is not None else "failed" if last.done.is_set() else "running",
+        agrees=None if found is None else found.agrees,
+        decisions=None if found is None else found.decisions,
+        different=None if found is None else found.different,
+        differences=[] if found is None else list(found.differences),
+        replayed_at=last.at,
+        current=last.version == str(experiment.known.snapshot),
+    )

@@ -1,0 +1,46 @@
+// Talking to the service. The key stays in this tab: sessionStorage forgets it when the tab is closed.
+
+const PLACE = "doublesampling-key";
+export const key = {
+  get: () => sessionStorage.getItem(PLACE),
+  set: (text) => sessionStorage.setItem(PLACE, text),
+  clear: () => sessionStorage.removeItem(PLACE),
+};
+
+export class Refused extends Error {
+  constructor(problem, status) {
+    super(problem.detail || `The server answered ${status}.`);
+    this.code = problem.code || "internal";
+    this.status = status;
+  }
+}
+
+export const at = (name) => `/v1/experiments/${encodeURIComponent(name)}`;
+
+export async function call(path, { method = "GET", body, headers = {}, raw = false, signal } = {}) {
+  const given = { ...headers };
+  if (key.get()) given.Authorization = `Bearer ${key.get()}`;
+  if (body !== undefined) given["Content-Type"] = "application/json";
+  let answer;
+  try {
+    answer = await fetch(path, {
+      method, headers: given, cache: "no-store", signal, body: body === undefined ? undefined : JSON.stringify(body),
+    });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Refused({ detail: "The server cannot be reached. It is tried again.", code: "offline" }, 0);
+  }
+  if (answer.status === 304) return null;
+  if (!answer.ok) throw new Refused(await answer.json().catch(() => ({})), answer.status);
+  return raw ? answer : answer.json();
+}
+
+// A file with the key in a header, which a plain link cannot send.
+export async function download(path, filename) {
+  const answer = await call(path, { raw: true });
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(await answer.blob());
+  link.download = filename;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}

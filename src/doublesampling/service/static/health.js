@@ -1,0 +1,51 @@
+// Health: does the log replay, and were arms played as often as their logged propensities foretold?
+
+import { at, call } from "./api.js";
+import { busy, clock, count, fill, h, swatch } from "./dom.js";
+
+const ODD = 4; // deviations beyond which something is likely wrong: chance alone does so once in 16,000
+
+export function healthCard(state) {
+  const status = h("p", { id: "replay" }), table = h("div", {}), button = h("button", {}, "Replay now");
+  const element = h("section", { class: "card", "aria-label": "Health" }, h("h2", {}, "Health"),
+    h("div", { class: "row between" }, status, button), table);
+  let asked = false;
+
+  function say(replay) {
+    status.className = "";
+    if (!replay) { status.textContent = "Not replayed yet: recompute every decision from the log, and compare."; return; }
+    if (replay.status === "running") { status.textContent = "Replaying…"; return; }
+    if (replay.status === "failed") { status.className = "error"; status.textContent = "The replay failed; the server's log says why."; return; }
+    status.className = replay.agrees ? "good" : "error";
+    const when = `${clock(replay.replayed_at)}${replay.current ? "" : ", before the latest changes"}`;
+    status.textContent = replay.agrees ? `✓ Replay agrees on all ${count(replay.decisions)} decisions (${when}).`
+      : `✗ Replay differs on ${count(replay.different)} of ${count(replay.decisions)} decisions (${when}): ${replay.differences[0]}`;
+  }
+
+  async function replay() {
+    say({ status: "running" });
+    let found = await call(`${at(state.name)}/replay`);
+    while (found.status === "running" && element.isConnected) found = await call(`${at(state.name)}/replay`);
+    say(found);
+  }
+
+  async function update() {
+    const health = await call(`${at(state.name)}/health`);
+    state.onHealth?.(health);
+    say(health.replay);
+    if (!asked && !health.replay && state.view.results.decisions > 0 && state.view.results.decisions <= 2000) {
+      asked = true;
+      replay().catch(() => {});
+    }
+    const far = (x) => (x === null ? "–" : `${x >= 0 ? "+" : "−"}${Math.abs(x).toFixed(1)}`);
+    fill(table, h("h3", {}, "Played against logged propensities"),
+      h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, ["Arm", "Played", "Foretold", "Deviations"].map((n, i) => h("th", { scope: "col", class: i ? "num" : null }, n)))),
+        h("tbody", {}, health.propensities.map((arm, i) => h("tr", { class: Math.abs(arm.deviations ?? 0) > ODD ? "error" : null },
+          h("th", { scope: "row" }, swatch(i), arm.name), h("td", { class: "num" }, count(arm.observed)),
+          h("td", { class: "num" }, arm.expected.toLocaleString("en", { maximumFractionDigits: 1 })), h("td", { class: "num" }, far(arm.deviations))))))),
+      h("p", { class: "dim" }, `Foretold is the sum of the propensities that ${count(health.judged)} decisions logged; more than ${ODD} deviations away is odd.`
+        + (health.complete ? "" : " Still counting a long log…")));
+  }
+  button.addEventListener("click", busy(button, replay));
+  return { element, update };
+}

@@ -1,0 +1,91 @@
+"""Helpers of the service's tests: an app over a store, a client in the same process, a server in another."""
+
+import contextlib
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+from starlette.testclient import TestClient
+
+from doublesampling.live.store import open_store
+from doublesampling.service import keys
+from doublesampling.service.app import create_app
+
+HERE = "http://localhost"
+
+
+@contextlib.contextmanager
+def client(storage: str, **settings: Any) -> Iterator[TestClient]:
+    """A client of an app of its own."""
+    with TestClient(create_app(storage, **settings), base_url=HERE) as made:
+        yield made
+
+
+def make_key(storage: str, role: str, experiment: str | None = None) -> dict[str, str]:
+    """The header that carries a new key."""
+    from doublesampling.live import upgrade
+
+    store = open_store(storage)
+    upgrade.ensure(store)
+    return {"Authorization": f"Bearer {keys.create(store, role, experiment)[1]}"}
+
+
+def trial(c: Any, name: str = "trial", headers: dict[str, str] | None = None, **more: Any) -> str:
+    """Create an experiment; returns its address."""
+    made = c.post("/v1/experiments", json={"name": name, "arms": ["a", "b", "c"], "seed": 1, **more}, headers=headers)
+    assert made.status_code == 201, made.text
+    return f"/v1/experiments/{name}"
+
+
+def asked(c: Any, address: str, unit: str | None = None, **more: Any) -> str:
+    """Ask; returns the id."""
+    made = c.post(f"{address}/decisions", json={"unit": unit}, **more)
+    assert made.status_code == 201, made.text
+    return str(made.json()["id"])
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextlib.contextmanager
+def served(storage: str, *options: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+    """A real server process; its address, and the process."""
+    port = free_port()
+    command = [sys.executable, "-m", "doublesampling.cli.main", "serve", "--storage", storage, "--port", str(port)]
+    process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_until_up(f"http://127.0.0.1:{port}", process)
+        yield f"http://127.0.0.1:{port}", process
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+
+
+def wait_until_up(address: str, process: "subprocess.Popen[str]", seconds: float = 60.0) -> None:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if process.poll() is not None:
+            raise RuntimeError(f"the server ended: {process.communicate()}")
+        with contextlib.suppress(urllib.error.URLError, ConnectionError), urllib.request.urlopen(f"{address}/healthz"):
+            return
+        time.sleep(0.1)
+    raise RuntimeError("the server did not come up")
+
+
+def problem(answer: Any, status: int, code: str) -> str:
+    """Check that an answer is a problem of this kind, and tells nothing of the server; returns its detail."""
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json"), answer.text
+    found = answer.json()
+    assert set(found) >= {"type", "title", "status", "detail", "code"}
+    assert (found["status"], found["code"]) == (status, code)
+    assert "Traceback" not in answer.text
+    assert ".db" not in answer.text
+    return str(found["detail"])

@@ -1,0 +1,87 @@
+"""`doublesampling serve` and `doublesampling key` as people type them."""
+
+import json
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+
+from doublesampling.cli.main import main
+from tests.service import make_key, served
+
+
+def command(capsys, *words):
+    status = main([str(word) for word in words])
+    said = capsys.readouterr()
+    return status, said.out, said.err
+
+
+def test_keys_are_made_listed_and_revoked(capsys, sqlite_url):
+    where = ("--storage", sqlite_url)
+    status, out, err = command(capsys, "key", "list", "--json", *where)
+    assert (status, json.loads(out)["error"]) == (1, "not-found")
+    status, out, err = command(capsys, "key", "create", "--role", "writer", "--label", "ward 3", *where)
+    assert status == 0
+    assert out.startswith("ds_")
+    assert len(out.strip()) == 46  # 256 bits
+    assert "shown this once" in err
+    status, listed, _ = command(capsys, "key", "list", *where)
+    assert "ward 3" in listed
+    assert out.strip() not in listed
+    (key,) = json.loads(command(capsys, "key", "list", "--json", *where)[1])
+    assert command(capsys, "key", "revoke", key["id"], *where)[0] == 0
+    assert "revoked" in command(capsys, "key", "list", *where)[1]
+    status, _, err = command(capsys, "key", "revoke", key["id"], *where)
+    assert (status, "before" in err) == (1, True)
+    assert "No key" in command(capsys, "key", "revoke", "nobody", *where)[2]
+
+
+def test_a_key_for_an_experiment_that_is_not_there(capsys, sqlite_url):
+    words = ("key", "create", "--role", "reader", "--experiment", "nobody", "--storage", sqlite_url)
+    status, out, err = command(capsys, *words)
+    assert (status, out) == (1, "")
+    assert "Create it first" in err
+
+
+def test_a_role_must_be_named(capsys, sqlite_url):
+    with pytest.raises(SystemExit):
+        main(["key", "create", "--storage", sqlite_url])
+    assert "--role" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
+def test_without_keys_only_this_machine_is_served(capsys, sqlite_url, host):
+    status, _, err = command(capsys, "serve", "--host", host, "--storage", sqlite_url)
+    assert status == 1
+    assert "has no keys" in err
+    assert "key create" in err
+
+
+def test_serve_says_where_it_is_and_that_it_has_no_keys(sqlite_url):
+    with served(sqlite_url) as (address, process):
+        with urllib.request.urlopen(f"{address}/v1/me") as answer:
+            assert json.load(answer)["keyless"]
+        process.terminate()
+        out, err = process.communicate(timeout=30)
+    assert f"Dashboard: {address}/" in out
+    assert "No keys: bound to this machine only" in out
+    assert "Traceback" not in err
+
+
+def test_serve_with_keys_may_listen_anywhere(sqlite_url):
+    header = make_key(sqlite_url, "reader")
+    with served(sqlite_url, "--host", "0.0.0.0") as (address, _):
+        request = urllib.request.Request(f"{address}/v1/experiments", headers=header)
+        with urllib.request.urlopen(request) as answer:
+            assert json.load(answer) == {"experiments": []}
+
+
+def test_without_the_extra_serve_says_what_to_install(sqlite_url):
+    code = (
+        "import sys; sys.modules['uvicorn'] = None\n"
+        f"from doublesampling.cli.main import main; sys.exit(main(['serve', '--storage', {sqlite_url!r}]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "pip install 'doublesampling[service]'" in done.stderr

@@ -1,0 +1,28 @@
+"""Keys in the store: a store from before keys gets them by an upgrade, and loses nothing by it."""
+
+import pytest
+import sqlalchemy as sa
+
+import doublesampling as ds
+from doublesampling.errors import TooOldError
+from doublesampling.live import schema, upgrade
+from doublesampling.live.store import open_store
+from doublesampling.service import keys
+
+
+def test_a_store_from_before_keys_is_upgraded(storage):
+    exp = ds.Experiment.create("trial", arms=["a", "b"], seed=1, storage=storage)
+    exp.tell(exp.ask(unit="u").id, 1.0)
+    store = open_store(storage)
+    with store.changing() as connection:  # as version 0.1 left it
+        connection.execute(sa.text("DROP TABLE ds_keys"))
+        connection.execute(sa.text(f"UPDATE {schema.VERSION_TABLE} SET version_num = '0001'"))
+    with pytest.raises(TooOldError, match="db upgrade"):
+        ds.Experiment.load("trial", storage=storage)
+    assert upgrade.upgrade(store) == (1, 2)
+    assert keys.read(store) == {}
+    made, token = keys.create(store, "reader", "trial")
+    assert keys.read(store) == {keys.digest(token): made}
+    again = ds.Experiment.load("trial", storage=storage)
+    assert again.summary()["outcomes"] == 1
+    assert again.replay().agrees
