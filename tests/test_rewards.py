@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
+from scipy import special as special_functions
 
 import doublesampling as ds
 from doublesampling.errors import ContextError, RewardError, SettingError
@@ -178,10 +179,10 @@ def test_logistic_learns_what_the_exact_posterior_says():
 
 
 def test_logistic_mean_by_quadrature():
-    for location, scale in ((0.0, 1.0), (2.0, 0.1), (-3.0, 4.0), (1.0, 10.0)):
+    for location, scale in ((0.0, 1.0), (2.0, 0.1), (-3.0, 4.0), (1.0, 10.0), (20.0, 12.0), (20.0, 1000.0)):
         z = np.linspace(location - 12 * scale, location + 12 * scale, 200_001)
-        wanted = integrate.simpson(stats.norm(location, scale).pdf(z) / (1 + np.exp(-z)), x=z)
-        assert belief.logistic_mean(location, scale) == pytest.approx(wanted, abs=1e-5)
+        wanted = integrate.simpson(stats.norm(location, scale).pdf(z) * special_functions.expit(z), x=z)
+        assert belief.logistic_mean(location, scale) == pytest.approx(wanted, abs=1e-5 if scale <= 10.0 else 1e-4)
 
 
 def test_forgetting_fades_natural_parameters_towards_the_prior():
@@ -300,6 +301,34 @@ def test_exact_regret_and_information_are_the_limit_of_draws(family, arms):
         assert_mean(found, wanted)
 
 
+@pytest.mark.parametrize("shape", [1e-6, 1e-4, 1e-2])
+def test_gamma_arms_of_tiny_shape(shape):
+    """Two Gamma arms by SciPy's incomplete beta function."""
+    for first, second in ((shape, shape), (shape + 5.0, shape), (shape, 1.0)):
+        parameters = np.array([[first, shape + 1.0, 0.0], [second, shape, 0.0]])
+        wanted = special_functions.betaincc(first, second, (shape + 1.0) / (2.0 * shape + 1.0))
+        assert doors.exact_optimality(belief.GAMMA, parameters)[0] == pytest.approx(wanted, abs=1e-7)
+
+
+@pytest.mark.parametrize("size", [1e3, 1e9, 1e20, 1e50])
+def test_logistic_updates_are_mirror_images(size):
+    found = ds.Logistic(arms=2, dimension=1)
+    won, lost = (found.update(found.prior(), 0, y, [size]) for y in (1, 0))
+    assert won.mean[0, 0] == pytest.approx(-lost.mean[0, 0], rel=1e-9)
+    log_odds = size * won.mean[0, 0]  # where the prior, of variance size^2, balances one success
+    assert log_odds == pytest.approx(size**2 / (1.0 + math.exp(log_odds)), rel=1e-6)
+
+
+def test_draws_that_tie_favour_no_arm():
+    """Saturated draws: every arm is the best of them in turn."""
+    work = doors.tally_draws(np.ones((600, 3)))
+    np.testing.assert_allclose(work[3], 1 / 3)
+    known = ds.DirichletCategorical(arms=2, values=[0, 1], concentration=1e-4)
+    bandit = ds.CategoricalBandit([[0.5, 0.5], [0.5, 0.5]], values=[0, 1])
+    seen = run(bandit, [ds.DoubleSampling(samples=200)], belief=known, horizon=1, realizations=100)
+    assert seen.probability_optimal.values.ravel() == pytest.approx([0.5, 0.5], abs=0.03)
+
+
 def test_directed_sampling_exploits_when_sure():
     decision = ds.decide_from_draws(ds.InformationDirected(), [[0.1, 0.9], [0.2, 0.8]], seed=1)
     assert decision.arm == 1
@@ -360,6 +389,8 @@ def test_a_changing_bandit_counts_regret_against_the_best_of_each_stage():
         (lambda: run(WORLDS[4], [ds.Greedy()], belief=ds.DirichletCategorical(arms=2, values=[0, 1])), SettingError,
          "the bandit pays"),
         (lambda: ds.InformationDirected(samples=1), SettingError, "at least 2"),
+        (lambda: ds.LogisticBandit(weights=[[1.0], [2.0]], context=[1e200]), SettingError, "1e50"),
+        (lambda: ds.CategoricalBandit([[0.5, 0.5], [0.5, 0.5]], values=[0, 1e200]), SettingError, "1e50"),
     ],
 )  # fmt: skip
 def test_bad_input(wrong, error, words):

@@ -44,6 +44,8 @@ def _check_weights(bandit: Any) -> None:
         if shown.ndim not in (1, 2) or shown.shape[-1] != bandit.dimension or shown.shape[0] < 1:
             wanted = f"({bandit.dimension},) or (time, {bandit.dimension})"
             raise SettingError(f"context must be one of {', '.join(_CONTEXTS)}, or have shape {wanted}.")
+        if np.abs(shown).max() > 1e50:
+            raise SettingError("context must lie within 1e50 of 0. Choose a larger unit.")
         fix(bandit, "context", frozen(shown))
 
 
@@ -213,6 +215,8 @@ class CategoricalBandit:
         given = checks.array("probabilities", self.probabilities, error=SettingError)
         if values.ndim != 1 or values.size < 2 or np.unique(values).size < values.size:
             raise SettingError(f"values must list two or more different numbers, got {checks.shown(self.values)}.")
+        if np.abs(values).max() > 1e50:
+            raise SettingError("values must lie within 1e50 of 0. Choose a larger unit.")
         if given.ndim != 2 or given.shape[0] < 2 or given.shape[1] != values.size:
             raise SettingError(f"probabilities must have shape (arm, {values.size}), two arms at least.")
         if given.min() < 0.0 or np.abs(given.sum(axis=1) - 1.0).max() > 1e-9:

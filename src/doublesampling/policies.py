@@ -339,8 +339,10 @@ class InformationDirected:
             object.__setattr__(self, "samples", checks.integer("samples", self.samples, least=2, most=10**6))
 
     def choose(self, evidence: Evidence) -> Choice:
-        """One arm of the mixture. The propensities are the mixture's, given the samples."""
+        """One arm of the mixture. Propensities are nan where our own samples decide: they are not known."""
         arm, propensities = doors.directed_choice(evidence.regret_and_information(self.samples), evidence.words)
+        if self.samples is not None and not evidence.given_draws:
+            propensities = np.full(propensities.size, np.nan)
         return _alone(arm, evidence.probability_optimal(None), propensities)
 
 

@@ -23,6 +23,7 @@ from doublesampling.bandits import (
 )
 from doublesampling.beliefs import BetaBernoulli
 from doublesampling.engine.simulate import simulate
+from doublesampling.errors import SettingError
 from doublesampling.plots import COLOURS
 from doublesampling.plots import plain as plain_axes
 from doublesampling.policies import (
@@ -219,7 +220,10 @@ def _units(suite: Suite, data: xr.Dataset, horizon: int) -> FloatArray:
     """What each problem's regret is divided by."""
     if all(type(bandit) in _DIVERGENCES for bandit in suite.bandits):
         return np.array([lai_robbins(bandit, horizon) for bandit in suite.bandits])
-    return np.asarray(data.cumulative_regret.sel(policy="Thompson sampling").isel(time=-1).values)
+    units = np.asarray(data.cumulative_regret.sel(policy="Thompson sampling").isel(time=-1).values)
+    if not (units > 0.0).all():
+        raise SettingError("Thompson sampling lost nothing, so nothing can be measured by it. Raise the horizon.")
+    return units
 
 
 def draw_leaderboard(rows: list[Row], measure: str) -> Figure:

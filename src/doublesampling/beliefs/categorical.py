@@ -23,7 +23,8 @@ class DirichletCategorical:
 
     ``concentration`` is one number, one per category, or (arm, category). ``discount`` as in BetaBernoulli. The mean
     value has no density of its own: decisions sample it, as the paper does, and settings that ask for exact
-    probabilities (``samples=None``, Thompson sampling's propensities) get those of ten thousand samples.
+    probabilities (``samples=None``, Thompson sampling's propensities) get those of ten thousand samples; ``simulate``
+    takes a thousand for policies that do not say how many.
 
     >>> belief = DirichletCategorical(arms=2, values=[0, 1, 10])
     >>> belief.marginals(belief.update(belief.prior(), arm=1, reward=10)).mean.round(3).tolist()
@@ -40,8 +41,10 @@ class DirichletCategorical:
         fix = object.__setattr__
         fix(self, "arms", checks.arm_count(self.arms))
         given = checks.array("values", self.values, error=SettingError)
-        if given.ndim != 1 or given.size < 2 or np.unique(given).size < given.size or np.abs(given).max() > 1e50:
+        if given.ndim != 1 or given.size < 2 or np.unique(given).size < given.size:
             raise SettingError(f"values must list two or more different numbers, got {checks.shown(self.values)}.")
+        if np.abs(given).max() > 1e50:
+            raise SettingError("values must lie within 1e50 of 0. Choose a larger unit.")
         fix(self, "values", frozen(given))
         weights = checks.array("concentration", self.concentration, error=SettingError)
         shape = (self.arms, given.size)

@@ -44,7 +44,7 @@ class GammaPoisson(Pairs):
         wanted = "a count, 0, 1, 2, ..."
         value = checks.real("reward", reward, wanted=wanted, error=RewardError)
         if self._wrong(np.array([value])).any():
-            raise RewardError(f"reward must be {wanted} below 1e9, got {value:g}. For other rewards use Gaussian.")
+            raise RewardError(f"reward must be {wanted} up to 1e9, got {value!r}. For other rewards use Gaussian.")
         return value
 
     def _wrong(self, rewards: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -123,13 +123,18 @@ class _LogitNormal:
         return np.asarray(self._normal.cdf(_logit(np.clip(x, 0.0, 1.0))))
 
     def ppf(self, level: FloatArray) -> FloatArray:
-        return np.asarray(1.0 / (1.0 + np.exp(-self._normal.ppf(level))))
+        return _expit(self._normal.ppf(level))
 
     def sd(self, mean: FloatArray) -> FloatArray:
         z = np.linspace(-8.0, 8.0, 801)[:, None]
         weights = np.exp(-0.5 * z * z)
-        x = 1.0 / (1.0 + np.exp(-(self._normal.mean() + z * self._normal.std())))
+        x = _expit(self._normal.mean() + z * self._normal.std())
         return np.asarray(np.sqrt((weights * (x - mean) ** 2).sum(axis=0) / weights.sum()))
+
+
+def _expit(z: FloatArray) -> FloatArray:
+    with np.errstate(over="ignore"):
+        return np.asarray(1.0 / (1.0 + np.exp(-z)))
 
 
 def _logit(x: FloatArray) -> FloatArray:
@@ -164,8 +169,8 @@ class DirichletMeans:
     def sd(self) -> FloatArray:
         """Its standard deviation, float array (arm)."""
         total = self.concentration.sum(axis=1)
-        squares = self.concentration @ self.values**2 / total
-        return np.asarray(np.sqrt(np.maximum(squares - self.mean**2, 0.0) / (total + 1.0)))
+        squares = (self.concentration * (self.values - self.mean[:, None]) ** 2).sum(axis=1) / total
+        return np.asarray(np.sqrt(squares / (total + 1.0)))
 
     @cached_property
     def _sorted(self) -> FloatArray:
@@ -189,7 +194,13 @@ class DirichletMeans:
         from scipy import stats
 
         x = checks.array("reward", reward, error=SettingError)
-        return np.stack([stats.gaussian_kde(column)(x.ravel()).reshape(x.shape) for column in self._sorted.T], axis=-1)
+        found = []
+        for arm, column in enumerate(self._sorted.T):
+            try:
+                found.append(stats.gaussian_kde(column)(x.ravel()).reshape(x.shape))
+            except np.linalg.LinAlgError:  # all draws are the same number
+                found.append(stats.norm(self.mean[arm], max(self.sd[arm], 1e-12)).pdf(x))
+        return np.stack(found, axis=-1)
 
     def cdf(self, reward: ArrayLike) -> FloatArray:
         """The probability that the expected reward is at most this, float array (..., arm)."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 STORAGE = (
-    "sqlite:///trial.db or postgresql://user@host/database (default: $DOUBLESAMPLINGSTORAGE, or doublesampling.db)"
+    "sqlite:///trial.db or postgresql://user@host/database (default: $DOUBLESAMPLING_STORAGE, or doublesampling.db)"
 )
 
 

@@ -113,7 +113,9 @@ def _own_number(policy: object) -> float:
 def _check_pair(problem: PackedProblem, policy: object) -> None:
     needed = _NEEDS.get(type(policy))
     if needed is not None and problem.family not in needed:
-        kind = "rewards of 0 and 1 (BetaBernoulli without a discount)" if "beta" in needed else "linear beliefs"
+        kind = "linear beliefs"
+        if "beta" in needed:
+            kind = "rewards of 0 and 1 whose law stays (BernoulliBandit, BetaBernoulli without a discount)"
         raise SettingError(f"{policy!r} is for {kind}. Leave it out, or choose another belief.")
 
 

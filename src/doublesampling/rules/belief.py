@@ -136,25 +136,25 @@ def logistic_update(
             projected += root[i, j] * context[i]
         spread += projected * projected
     low, high = before - (1.0 - reward) * spread - 1e-12, before + reward * spread + 1e-12
-    eta = before
-    for _ in range(100):  # Newton's steps on a rising function, kept inside their bracket
-        chance = logistic(eta)
-        off = eta - before - spread * (reward - chance)
+    eta = before + (2.0 * reward - 1.0) * math.log1p(spread)  # about there where the spread is large
+    surprise = 0.0
+    for _ in range(200):  # Newton's steps on a rising function, kept inside their bracket
+        surprise = logistic(-eta) if reward > 0.5 else -logistic(eta)  # reward - chance, without rounding
+        off = eta - before - spread * surprise
         if off > 0.0:
             high = eta
         else:
             low = eta
-        step = off / (1.0 + spread * chance * (1.0 - chance))
+        step = off / (1.0 + spread * logistic(eta) * logistic(-eta))
         after = eta - step if low < eta - step < high else 0.5 * (low + high)
         if abs(after - eta) <= 1e-14 * max(1.0, abs(eta)):
             break
         eta = after
-    chance = logistic(eta)
-    precision = max(chance * (1.0 - chance), 1e-300)
+    precision = max(logistic(eta) * logistic(-eta), 1e-300)
     weight = math.sqrt(precision)
     for i in range(mean.size):
         scaled[i] = weight * context[i]
-    response = weight * before + (reward - chance) * (1.0 + precision * spread) / weight
+    response = weight * before + surprise * (1.0 + precision * spread) / weight
     nig_update(mean, root, 1.0, 1.0, scaled, response, work)
 
 
@@ -216,7 +216,12 @@ def marginal_centre(family: int, first: float, second: float) -> float:
 
 @rule
 def logistic_mean(location: float, scale: float) -> float:
-    """The mean of 1 / (1 + e^-Z), Z ~ N(location, scale^2), by the trapezoid rule: to 1e-5 up to a scale of 10."""
+    """The mean of 1 / (1 + e^-Z), Z ~ N(location, scale^2), right to 1e-4: by the trapezoid rule up to a scale of 10.
+
+    Beyond, a logistic variable of variance pi^2 / 3 is as good as a normal one beside Z.
+    """
+    if scale > 10.0:
+        return 0.5 * math.erfc(-location / math.sqrt(2.0 * (scale * scale + math.pi**2 / 3.0)))
     total = weights = 0.0
     for k in range(-50, 51):
         r = 0.16 * k

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from doublesampling.rules import belief, play, reward
 from doublesampling.rules.choice import explore, mode
 from doublesampling.rules.compiled import rule, spliced
-from doublesampling.rules.directed import directed_choice, tally_draws
+from doublesampling.rules.directed import best_of_draw, directed_choice, tally_draws
 from doublesampling.rules.draws import POSTERIOR, Address, fill_dirichlet
 from doublesampling.rules.rivals import bayes_ucb_log_tail, sample_rank
 
@@ -46,11 +46,7 @@ def count_best(draws: FloatArray, p: FloatArray, votes: IntArray) -> None:
     for a in range(arms):
         votes[a] = 0
     for m in range(samples):
-        best = 0
-        for a in range(1, arms):
-            if draws[m, a] > draws[m, best]:
-                best = a
-        votes[best] += 1
+        votes[best_of_draw(draws, m)] += 1
     for a in range(arms):
         p[a] = votes[a] / samples
 

@@ -33,6 +33,24 @@ _CERTAIN = 1e-12  # a probability that is as good as none
 
 
 @rule
+def best_of_draw(draws: FloatArray, m: int) -> int:
+    """The best arm of one draw; of several, each in turn as draws go by, so that none is favoured by its place."""
+    best, ties = 0, 1
+    for a in range(1, draws.shape[1]):
+        if draws[m, a] > draws[m, best]:
+            best, ties = a, 1
+        elif draws[m, a] == draws[m, best]:
+            ties += 1
+    skip = m % ties
+    for a in range(best, draws.shape[1]):
+        if draws[m, a] == draws[m, best]:
+            if skip == 0:
+                return a
+            skip -= 1
+    return best
+
+
+@rule
 def tally_draws(draws: FloatArray, work: FloatArray) -> None:
     """E[reward of a, b is best] at (b, a) of work, (arm + 4, arm), and P(b is best) below, from draws (sample, arm)."""
     samples, arms = draws.shape
@@ -40,10 +58,7 @@ def tally_draws(draws: FloatArray, work: FloatArray) -> None:
         for a in range(arms):
             work[i, a] = 0.0
     for m in range(samples):
-        best = 0
-        for a in range(1, arms):
-            if draws[m, a] > draws[m, best]:
-                best = a
+        best = best_of_draw(draws, m)
         work[arms, best] += 1.0 / samples
         for a in range(arms):
             work[best, a] += draws[m, a] / samples

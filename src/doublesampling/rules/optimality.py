@@ -69,8 +69,9 @@ def _is_gamma(family: int) -> bool:
 @rule
 def _gamma_edge(shape: float, side: float, fall: float) -> float:
     """The same for the logarithm of a Gamma variable: a long tail below, a short one above."""
-    # start outside: above, e^u - 1 - u >= u^2 / 2; below it is at least -1 - u
-    u = math.sqrt(2.0 * fall / shape) if side > 0.0 else -1.0 - fall / shape
+    # start outside: e^u = 1 + u + far, where u <= sqrt(2 far) above; below it is at least -1 - far
+    far = fall / shape
+    u = math.log(1.0 + math.sqrt(2.0 * far) + far) if side > 0.0 else -1.0 - far
     for _ in range(100):
         step = (log_gamma_fall(shape, u) + fall) / (-shape * math.expm1(u))
         u -= step
