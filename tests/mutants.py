@@ -62,7 +62,7 @@ MUTANTS = [
     ("directed.py", "- 2.0 * information[b] / gain", "- information[b] / gain", "test_rewards.py"),
     ("directed.py", "chances[a] = 1.0 / ties", "chances[a] = float(a == 0)", "test_rewards.py"),
     ("directed.py", "work[b, b] - work[b, a]", "work[b, b]", "test_rewards.py"),
-    ("categories.py", "votes[best] += 1", "votes[0] += 1", "test_rewards.py"),
+    ("categories.py", "votes[best_of_draw(draws, m)] += 1", "votes[0] += 1", "test_rewards.py"),
     ("../engine/families/pairs.py", "(t // every) %", "(t // every + 1) %", "test_rewards.py"),
     ("../suites.py", "limits = 0.5 * gaps", "limits = 0.9 * gaps", "test_suites.py"),
     ("../service/access.py", "if caller.role not in roles:", "if False:", "test_service_access.py"),

@@ -185,6 +185,27 @@ def test_logistic_mean_by_quadrature():
         assert belief.logistic_mean(location, scale) == pytest.approx(wanted, abs=1e-5 if scale <= 10.0 else 1e-4)
 
 
+@pytest.mark.parametrize(
+    ("known", "rewards", "likelihood"),
+    [
+        (ds.GammaPoisson(arms=2, shape=1.5, rate=0.5), [3.0, 0.0, 7.0], lambda y, mean: stats.poisson(mean).pmf(y)),
+        (ds.GammaExponential(arms=2, shape=2.5, rate=3.0), [3.0, 0.2, 7.0], lambda y, m: stats.expon(scale=m).pdf(y)),
+    ],
+    ids=["poisson", "exponential"],
+)
+def test_gamma_updates_are_bayes_theorem(known, rewards, likelihood):
+    """Prior times likelihood on a fine grid of means, against the conjugate update."""
+    means = np.geomspace(1e-4, 1e4, 200_001)
+    density = known.marginals(known.prior()).pdf(means)[:, 0]
+    for paid in rewards:
+        density = density * likelihood(paid, means)
+    density /= np.trapezoid(density, means)
+    state = known.update_batch(known.prior(), [0] * len(rewards), rewards)
+    found = known.marginals(state)
+    np.testing.assert_allclose(found.pdf(means)[:, 0], density, rtol=1e-5, atol=1e-9)
+    assert found.mean[0] == pytest.approx(np.trapezoid(means * density, means), rel=1e-4)
+
+
 def test_forgetting_fades_natural_parameters_towards_the_prior():
     found = ds.BetaBernoulli(arms=2, alpha=2.0, beta=3.0, discount=0.8)
     state = found.update_batch(found.prior(), [0, 1, 0], [1, 0, 0])
