@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import doublesampling as ds
+from doublesampling import beliefs, policies
 from doublesampling.errors import (
     ArmError,
     ConflictError,
@@ -19,7 +20,7 @@ from doublesampling.errors import (
     RewardError,
     SettingError,
 )
-from doublesampling.live.design import design_from_json
+from doublesampling.live.design import build, design_from_json, kinds
 from tests.test_live_experiment import ARMS, create
 
 
@@ -164,3 +165,12 @@ def test_an_empty_experiment_has_tables_too(storage):
     assert exp.replay().agrees
     assert json.dumps(exp.summary(), allow_nan=False)
     assert [a["name"] for a in exp.summary()["arms"]] == ARMS
+
+
+def test_a_design_names_only_what_is_public():
+    """What policies are made of has no name that a stored design, the command line or HTTP may use."""
+    assert {"BetaBernoulli", "GammaPoisson", "Logistic"} <= set(kinds(beliefs))
+    assert {"DoubleSampling", "UCB1", "InformationDirected"} <= set(kinds(policies))
+    assert not [name for name in kinds(policies) + kinds(beliefs) if name.startswith("_")]
+    with pytest.raises(SettingError, match="Update the package"):
+        build({"class": "_ByIndex", "settings": {}}, policies)

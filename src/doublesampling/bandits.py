@@ -27,26 +27,60 @@ def _per_arm_list(name: str, given: object) -> FloatArray:
     return found
 
 
-def _check_weights(bandit: Any) -> None:
-    """Weights (arm, dimension), and where contexts come from."""
-    fix = object.__setattr__
-    given = checks.array("weights", bandit.weights, error=SettingError)
-    if given.ndim != 2 or given.shape[0] < 2 or given.shape[1] < 1:
-        raise SettingError(f"weights must be an array (arm, dimension) of two arms or more, got {given.shape}.")
-    if np.abs(given).max() > 1e50:
-        raise SettingError("weights must lie within 1e50 of 0. Choose a larger unit.")
-    fix(bandit, "weights", frozen(given))
-    checks.one_of("path", bandit.path, _PATHS)
-    if isinstance(bandit.context, str):
-        checks.one_of("context", bandit.context, _CONTEXTS)
-    else:
-        shown = checks.array("context", bandit.context, error=SettingError)
-        if shown.ndim not in (1, 2) or shown.shape[-1] != bandit.dimension or shown.shape[0] < 1:
-            wanted = f"({bandit.dimension},) or (time, {bandit.dimension})"
-            raise SettingError(f"context must be one of {', '.join(_CONTEXTS)}, or have shape {wanted}.")
-        if np.abs(shown).max() > 1e50:
-            raise SettingError("context must lie within 1e50 of 0. Choose a larger unit.")
-        fix(bandit, "context", frozen(shown))
+class _WithWeights:
+    """Each arm has weights w_a, one per entry of the context; what x^T w_a is to the reward is the subclass's."""
+
+    weights: Any
+    context: Any
+    path: str
+
+    def _check_weights(self) -> None:
+        """Weights (arm, dimension), and where contexts come from."""
+        fix = object.__setattr__
+        given = checks.array("weights", self.weights, error=SettingError)
+        if given.ndim != 2 or given.shape[0] < 2 or given.shape[1] < 1:
+            raise SettingError(f"weights must be an array (arm, dimension) of two arms or more, got {given.shape}.")
+        if np.abs(given).max() > 1e50:
+            raise SettingError("weights must lie within 1e50 of 0. Choose a larger unit.")
+        fix(self, "weights", frozen(given))
+        checks.one_of("path", self.path, _PATHS)
+        if isinstance(self.context, str):
+            checks.one_of("context", self.context, _CONTEXTS)
+        else:
+            shown = checks.array("context", self.context, error=SettingError)
+            if shown.ndim not in (1, 2) or shown.shape[-1] != self.dimension or shown.shape[0] < 1:
+                wanted = f"({self.dimension},) or (time, {self.dimension})"
+                raise SettingError(f"context must be one of {', '.join(_CONTEXTS)}, or have shape {wanted}.")
+            if np.abs(shown).max() > 1e50:
+                raise SettingError("context must lie within 1e50 of 0. Choose a larger unit.")
+            fix(self, "context", frozen(shown))
+
+    @property
+    def arms(self) -> int:
+        """How many arms there are."""
+        return len(self.weights)
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers a context holds."""
+        return len(self.weights[0])
+
+
+@settings
+class _WithMeans:
+    """Each arm has a mean; what it pays is the subclass's."""
+
+    means: Sequence[float] = field(kw_only=False)
+
+    def _check_means(self, least: float, most: float) -> None:
+        given = _per_arm_list("means", self.means)
+        found = tuple(checks.within(f"means[{i}]", float(m), least, most) for i, m in enumerate(given))
+        object.__setattr__(self, "means", found)
+
+    @property
+    def arms(self) -> int:
+        """How many arms there are."""
+        return len(self.means)
 
 
 @settings
@@ -78,30 +112,22 @@ class BernoulliBandit:
 
 
 @settings
-class GaussianBandit:
+class GaussianBandit(_WithMeans):
     """Each arm pays its own mean plus Gaussian noise; ``noise`` is one standard deviation, or one per arm.
 
     >>> GaussianBandit([0.0, 1.0], noise=0.5).noise
     0.5
     """
 
-    means: Sequence[float] = field(kw_only=False)
     noise: PerArm = 1.0
 
     def __post_init__(self) -> None:
-        given = _per_arm_list("means", self.means)
-        found = tuple(checks.within(f"means[{i}]", float(m), -1e50, 1e50) for i, m in enumerate(given))
-        object.__setattr__(self, "means", found)
+        self._check_means(-1e50, 1e50)
         object.__setattr__(self, "noise", checks.per_arm("noise", self.noise, self.arms, least=0.0, most=1e50))
-
-    @property
-    def arms(self) -> int:
-        """How many arms there are."""
-        return len(self.means)
 
 
 @settings
-class LinearGaussianBandit:
+class LinearGaussianBandit(_WithWeights):
     """Each arm pays x^T w_a plus Gaussian noise, where the context x is shown before each decision.
 
     ``weights`` is (arm, dimension). ``context`` is "uniform" (each entry on [0, 1]), "normal", "constant" (ones), an
@@ -118,22 +144,12 @@ class LinearGaussianBandit:
     path: str = "fresh"
 
     def __post_init__(self) -> None:
-        _check_weights(self)
+        self._check_weights()
         object.__setattr__(self, "noise", checks.per_arm("noise", self.noise, self.arms, least=0.0, most=1e50))
-
-    @property
-    def arms(self) -> int:
-        """How many arms there are."""
-        return len(self.weights)
-
-    @property
-    def dimension(self) -> int:
-        """How many numbers a context holds."""
-        return len(self.weights[0])
 
 
 @settings
-class LogisticBandit:
+class LogisticBandit(_WithWeights):
     """Each arm pays 1 with log odds x^T w_a, else 0. ``weights``, ``context`` and ``path`` as in LinearGaussianBandit.
 
     >>> LogisticBandit(weights=[[1.0, -1.0], [0.0, 0.5]]).arms
@@ -145,34 +161,7 @@ class LogisticBandit:
     path: str = "fresh"
 
     def __post_init__(self) -> None:
-        _check_weights(self)
-
-    @property
-    def arms(self) -> int:
-        """How many arms there are."""
-        return len(self.weights)
-
-    @property
-    def dimension(self) -> int:
-        """How many numbers a context holds."""
-        return len(self.weights[0])
-
-
-@settings
-class _WithMeans:
-    """Each arm has a mean; what it pays is the subclass's."""
-
-    means: Sequence[float] = field(kw_only=False)
-
-    def _check_means(self, least: float, most: float) -> None:
-        given = _per_arm_list("means", self.means)
-        found = tuple(checks.within(f"means[{i}]", float(m), least, most) for i, m in enumerate(given))
-        object.__setattr__(self, "means", found)
-
-    @property
-    def arms(self) -> int:
-        """How many arms there are."""
-        return len(self.means)
+        self._check_weights()
 
 
 @settings
@@ -211,12 +200,8 @@ class CategoricalBandit:
     values: Sequence[float]
 
     def __post_init__(self) -> None:
-        values = checks.array("values", self.values, error=SettingError)
+        values = checks.different_numbers("values", self.values)
         given = checks.array("probabilities", self.probabilities, error=SettingError)
-        if values.ndim != 1 or values.size < 2 or np.unique(values).size < values.size:
-            raise SettingError(f"values must list two or more different numbers, got {checks.shown(self.values)}.")
-        if np.abs(values).max() > 1e50:
-            raise SettingError("values must lie within 1e50 of 0. Choose a larger unit.")
         if given.ndim != 2 or given.shape[0] < 2 or given.shape[1] != values.size:
             raise SettingError(f"probabilities must have shape (arm, {values.size}), two arms at least.")
         if given.min() < 0.0 or np.abs(given.sum(axis=1) - 1.0).max() > 1e-9:
@@ -248,7 +233,7 @@ class ChangingBernoulliBandit:
         if given.ndim != 2 or given.shape[0] < 1 or given.shape[1] < 2:
             raise SettingError(f"probabilities must be (stage, arm) of two arms or more, got shape {given.shape}.")
         if given.min() < 0.0 or given.max() > 1.0:
-            raise SettingError("probabilities must be from 0 to 1.")
+            raise SettingError(f"probabilities must be from 0 to 1, got {given.min():g} to {given.max():g}.")
         object.__setattr__(self, "probabilities", frozen(given))
         object.__setattr__(self, "every", checks.integer("every", self.every, least=1, most=10**9))
 

@@ -152,6 +152,16 @@ def array(name: str, value: object, *, error: ErrorType, hint: str = "") -> Floa
     return plain
 
 
+def different_numbers(name: str, value: object) -> FloatArray:
+    """Two or more different numbers."""
+    given = array(name, value, error=SettingError)
+    if given.ndim != 1 or given.size < 2 or np.unique(given).size < given.size:
+        raise SettingError(f"{name} must list two or more different numbers, got {shown(value)}.")
+    if np.abs(given).max() > 1e50:
+        raise SettingError(f"{name} must lie within 1e50 of 0. Choose a larger unit.")
+    return given
+
+
 def frozen(values: FloatArray) -> Any:
     """Nested tuples instead of an array: settings compare, hash and print as plain values."""
 

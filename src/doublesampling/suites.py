@@ -150,23 +150,26 @@ def play(suite: Suite, *, horizon: int, realizations: int, seed: int, device: st
     """
     parts, seconds = [], []
     for name, policy in suite.policies(horizon).items():
-
-        def run(steps: int, count: int, policies: Any = {name: policy}) -> xr.Dataset:  # noqa: B006
-            return simulate(
-                list(suite.bandits), policies, horizon=steps, realizations=count, seed=seed, belief=suite.belief,
-                times=np.unique(np.linspace(_END * steps, steps, 50).astype(int).clip(1)), device=device,
-            )  # fmt: skip
-
-        run(2, 1)  # compile
+        _run(suite, {name: policy}, 2, 1, seed, device)  # compile
         began = time.perf_counter()
-        found = run(horizon, realizations)
+        found = _run(suite, {name: policy}, horizon, realizations, seed, device)
         seconds.append(time.perf_counter() - began)
-        found["late_regret"] = found.final_regret - run(late_start(horizon), realizations).final_regret
+        before = _run(suite, {name: policy}, late_start(horizon), realizations, seed, device)
+        found["late_regret"] = found.final_regret - before.final_regret
         parts.append(found)
     result = xr.concat(parts, dim="policy", combine_attrs="drop_conflicts")
     steps = len(suite.bandits) * horizon * realizations
     result["seconds_per_decision"] = ("policy", np.array(seconds) / steps)
     return result
+
+
+def _run(suite: Suite, policies: Any, horizon: int, realizations: int, seed: int, device: str) -> xr.Dataset:
+    """Some policies on every problem of a suite, recorded over the last tenth."""
+    times = np.unique(np.linspace(_END * horizon, horizon, 50).astype(int).clip(1))
+    return simulate(
+        list(suite.bandits), policies, horizon=horizon, realizations=realizations, seed=seed, belief=suite.belief,
+        times=times, device=device,
+    )  # fmt: skip
 
 
 def late_start(horizon: int) -> int:

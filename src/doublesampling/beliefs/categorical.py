@@ -13,6 +13,7 @@ from doublesampling.beliefs.marginals import DirichletMeans
 from doublesampling.beliefs.states import DirichletState, state_from_json
 from doublesampling.checks import frozen, settings
 from doublesampling.errors import RewardError, SettingError
+from doublesampling.rules import doors
 
 FloatArray = NDArray[np.float64]
 
@@ -40,11 +41,7 @@ class DirichletCategorical:
     def __post_init__(self) -> None:
         fix = object.__setattr__
         fix(self, "arms", checks.arm_count(self.arms))
-        given = checks.array("values", self.values, error=SettingError)
-        if given.ndim != 1 or given.size < 2 or np.unique(given).size < given.size:
-            raise SettingError(f"values must list two or more different numbers, got {checks.shown(self.values)}.")
-        if np.abs(given).max() > 1e50:
-            raise SettingError("values must lie within 1e50 of 0. Choose a larger unit.")
+        given = checks.different_numbers("values", self.values)
         fix(self, "values", frozen(given))
         weights = checks.array("concentration", self.concentration, error=SettingError)
         shape = (self.arms, given.size)
@@ -92,12 +89,7 @@ class DirichletCategorical:
         for first in np.flatnonzero(~hits.any(axis=1))[:1]:
             raise RewardError(f"At index {first}: reward must be one of {self.values}, got {paid[first]:g}.")
         weights = state.concentration.copy()
-        if self.discount == 1.0:
-            np.add.at(weights, (played, hits.argmax(axis=1)), 1.0)
-        else:
-            for arm, category in zip(played, hits.argmax(axis=1), strict=True):
-                weights = self._prior + self.discount * (weights - self._prior)
-                weights[arm, category] += 1.0
+        doors.categories_follow(weights, self._prior, self.discount, played, hits.argmax(axis=1))
         return DirichletState(state.counts + np.bincount(played, minlength=self.arms), weights)
 
     def follow(

@@ -20,8 +20,21 @@ def address_words(seed: int, time: int, bandit: int = 0, realization: int = 0) -
     return np.array([seed, bandit, realization, time], dtype=np.uint64)
 
 
+class _Drawn:
+    """Laws that can be drawn from at a random address."""
+
+    def draws_at(self, samples: int, words: NDArray[np.uint64]) -> FloatArray:
+        """Posterior draws of the expected rewards, float array (sample, arm), at a random address."""
+        raise NotImplementedError
+
+    def draws(self, samples: int, *, seed: int = 0, time: int = 1) -> FloatArray:
+        """Posterior draws of the expected rewards, float array (sample, arm)."""
+        samples = checks.integer("samples", samples, least=1, most=10**8)
+        return self.draws_at(samples, address_words(checks.seed(seed), checks.time(time)))
+
+
 @dataclass(frozen=True, eq=False)
-class Marginals:
+class Marginals(_Drawn):
     """One law per arm. Methods take numbers or arrays and add a last axis: (..., arm)."""
 
     family: int
@@ -102,11 +115,6 @@ class Marginals:
         """The expected reward that is not exceeded with this probability, float array (..., arm)."""
         return np.asarray(self._laws.ppf(_levels(level)[..., None]))
 
-    def draws(self, samples: int, *, seed: int = 0, time: int = 1) -> FloatArray:
-        """Posterior draws of the expected rewards, float array (sample, arm)."""
-        samples = checks.integer("samples", samples, least=1, most=10**8)
-        return self.draws_at(samples, address_words(checks.seed(seed), checks.time(time)))
-
 
 class _LogitNormal:
     """The law of 1 / (1 + e^-Z) for normal Z, with the methods that SciPy's laws have."""
@@ -143,7 +151,7 @@ def _logit(x: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class DirichletMeans:
+class DirichletMeans(_Drawn):
     """The laws of mean values under Dirichlet beliefs, known by draws: the methods of Marginals.
 
     concentration : float array (arm, category). values : float array (category). What would be exact elsewhere comes
@@ -217,11 +225,6 @@ class DirichletMeans:
     def draws_at(self, samples: int, words: NDArray[np.uint64]) -> FloatArray:
         """Posterior draws of the expected rewards, float array (sample, arm), at a random address."""
         return doors.dirichlet_draws(self.concentration, self.values, samples, words)
-
-    def draws(self, samples: int, *, seed: int = 0, time: int = 1) -> FloatArray:
-        """Posterior draws of the expected rewards, float array (sample, arm)."""
-        samples = checks.integer("samples", samples, least=1, most=10**8)
-        return self.draws_at(samples, address_words(checks.seed(seed), checks.time(time)))
 
 
 def share_of_bests(draws: FloatArray) -> FloatArray:

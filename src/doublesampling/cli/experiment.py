@@ -3,7 +3,7 @@
 import ast
 import difflib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from rich.console import Console
@@ -12,6 +12,7 @@ from rich.table import Table
 from doublesampling import beliefs, policies
 from doublesampling.errors import DoubleSamplingError, SettingError
 from doublesampling.live import Experiment, Receipt, upgrade
+from doublesampling.live.design import kinds
 from doublesampling.live.store import open_store
 
 
@@ -21,15 +22,20 @@ def _open_console() -> Console:
     return console if console.is_terminal else Console(highlight=False, soft_wrap=True, width=160)
 
 
-def run(options: Any) -> int:
+def run_one_of(commands: Mapping[str, Callable[[Any], int]], options: Any) -> int:
     """Do what was asked; with --json, errors are JSON too."""
     try:
-        return _COMMANDS[options.what](options)
+        return commands[options.what](options)
     except DoubleSamplingError as problem:
         if not options.json:
             raise
         print(json.dumps({"error": problem.code, "message": str(problem)}))
         return 1
+
+
+def run(options: Any) -> int:
+    """Do what was asked of an experiment or of its store."""
+    return run_one_of(_COMMANDS, options)
 
 
 def _show(options: Any, content: Any, words: Callable[[], Any]) -> int:
@@ -47,20 +53,19 @@ def _load(options: Any) -> Experiment:
     return Experiment.load(options.name, storage=options.storage, actor=getattr(options, "actor", None))
 
 
-def parse_settings(text: str, room: Any, method: str, **given: Any) -> Any:
+def parse_settings(text: str, room: Any, **given: Any) -> Any:
     """A belief or policy such as ``Gaussian:mean=0,noise=0.5``.
 
-    >>> parse_settings("EpsilonGreedy:epsilon=0.2", policies, "choose")
+    >>> parse_settings("EpsilonGreedy:epsilon=0.2", policies)
     EpsilonGreedy(epsilon=0.2)
     """
     name, _, rest = text.partition(":")
-    known = [n for n in vars(room) if not n.startswith("_") and hasattr(getattr(room, n), method) and n[0].isupper()]
-    known = [n for n in known if n not in ("Belief", "Policy")]
+    known = kinds(room)
     plain = {n.lower(): n for n in known} | {"thompson": "ThompsonSampling", "beta": "BetaBernoulli"}
     found = plain.get(name.replace("-", "").replace("_", "").lower())
     if found is None:
         near = difflib.get_close_matches(name, known, n=1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(sorted(known))}."
+        hint = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(known)}."
         raise SettingError(f"{name!r} is not known. {hint}")
     try:
         call: Any = ast.parse(f"f({rest})", mode="eval").body
@@ -73,8 +78,8 @@ def parse_settings(text: str, room: Any, method: str, **given: Any) -> Any:
 
 
 def _create(options: Any) -> int:
-    belief = parse_settings(options.belief, beliefs, "prior", arms=len(options.arms))
-    policy = parse_settings(options.policy, policies, "choose")
+    belief = parse_settings(options.belief, beliefs, arms=len(options.arms))
+    policy = parse_settings(options.policy, policies)
     exp = Experiment.create(
         options.name, arms=options.arms, belief=belief, policy=policy, seed=options.seed, units=options.units,
         storage=options.storage, actor=options.actor,

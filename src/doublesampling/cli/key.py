@@ -6,21 +6,15 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from doublesampling.errors import DoubleSamplingError
+from doublesampling.cli.experiment import run_one_of
 from doublesampling.live import upgrade
 from doublesampling.live.store import open_store
 from doublesampling.service import keys
 
 
 def run(options: Any) -> int:
-    """Do what was asked; with --json, errors are JSON too."""
-    try:
-        return _COMMANDS[options.what](options)
-    except DoubleSamplingError as problem:
-        if not options.json:
-            raise
-        print(json.dumps({"error": problem.code, "message": str(problem)}))
-        return 1
+    """Do what was asked."""
+    return run_one_of(_COMMANDS, options)
 
 
 def _create(options: Any) -> int:

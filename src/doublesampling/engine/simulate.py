@@ -80,7 +80,7 @@ def simulate(
 def _warn_of_long_runs(plan: Plan) -> None:
     """The paper's N does not know the time: say so before somebody waits for a long run of it."""
     timeless = any(
-        p.whole[play.KIND] == play.DOUBLE_SAMPLING and p.whole[play.CAP] > 1 and np.isnan(p.real[play.HORIZON])
+        p.kind == play.DOUBLE_SAMPLING and p.whole[play.CAP] > 1 and np.isnan(p.real[play.HORIZON])
         for p in plan.policies
     )
     if plan.horizon > _LONG and timeless:
@@ -195,10 +195,10 @@ def cut(plan: Plan, units: list[Unit], seconds: float) -> Iterator[list[Unit]]:
 
 def guess_seconds(plan: Plan, unit: Unit) -> float:
     """About how long a block takes on one core."""
-    problem, kind = plan.problems[unit.problem], plan.policies[unit.policy].whole[play.KIND]
+    problem, policy = plan.problems[unit.problem], plan.policies[unit.policy]
+    kind, samples = policy.kind, policy.whole[play.SAMPLES]
     integrates = plain(play.sees_optimality)(kind) and (problem.family != "beta" or problem.arms > 3)
     per_step = 0.3e-6 * problem.arms + (1e-6 * problem.arms if integrates else 0.0)
-    samples = plan.policies[unit.policy].whole[play.SAMPLES]
     if (kind == play.INFORMATION_DIRECTED and samples > 0) or (integrates and FAMILIES[problem.family].samples_itself):
         per_step += 1e-4 * problem.arms  # a thousand samples
     return BLOCK * plan.horizon * (per_step + 2e-9 * problem.arms * problem.dimension**2)

@@ -14,6 +14,7 @@ from sqlalchemy.engine import Connection
 from doublesampling.errors import ConflictError, PausedError
 from doublesampling.live.book import Book
 from doublesampling.live.deciding import decide_at
+from doublesampling.live.design import check_text
 from doublesampling.live.memory import Known
 from doublesampling.live.records import Receipt, pack, receipt_from_row
 from doublesampling.live.schema import decisions
@@ -28,6 +29,15 @@ class Request:
     unit: str | None
     context: Any
     request_key: str | None
+
+
+def make_request(unit: object, context: Any, request_key: object) -> Request:
+    """A request whose words both databases can keep."""
+    return Request(
+        None if unit is None else check_text("unit", unit),
+        context,
+        None if request_key is None else check_text("request_key", request_key),
+    )
 
 
 def ask(book: Book, requests: Sequence[Request], actor: str | None) -> list[Receipt]:

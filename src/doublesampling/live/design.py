@@ -1,6 +1,7 @@
 """An experiment's design as plain JSON: names and settings, never code."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
@@ -22,6 +23,16 @@ class Design:
     seed: int
     units: str
 
+    def check_truth(self, truth: Sequence[float]) -> None:
+        """A supposed truth has a number for every arm."""
+        if len(truth) != len(self.arms):
+            raise SettingError(f"A truth needs one number per arm ({len(self.arms)}), got {len(truth)}.")
+
+    @property
+    def usual_horizon(self) -> int:
+        """How many decisions to simulate where nobody says: what the policy plans for, or 500."""
+        return getattr(self.policy, "horizon", None) or 500
+
     def to_json(self) -> str:
         """The design as text."""
         content = {
@@ -37,8 +48,15 @@ class Design:
 def design_from_json(text: str) -> Design:
     """Read a design that ``to_json`` wrote."""
     content = json.loads(text)
-    belief, policy = _build(content["belief"], beliefs), _build(content["policy"], policies)
+    belief, policy = build(content["belief"], beliefs), build(content["policy"], policies)
     return Design(tuple(content["arms"]), belief, policy, int(content["seed"]), content["units"])
+
+
+def kinds(room: Any) -> list[str]:
+    """The names of the beliefs, or of the policies, that a stored design may use."""
+    member = "prior" if room is beliefs else "choose"
+    public = {name: found for name, found in vars(room).items() if not name.startswith("_")}
+    return sorted(name for name, found in public.items() if is_dataclass(found) and hasattr(found, member))
 
 
 def _describe(thing: Any) -> dict[str, Any]:
@@ -47,13 +65,13 @@ def _describe(thing: Any) -> dict[str, Any]:
     return {"class": type(thing).__name__, "settings": settings}
 
 
-def _build(content: dict[str, Any], room: Any) -> Any:
-    found = getattr(room, content["class"], None)
-    if not isinstance(found, type) or not is_dataclass(found):
+def build(content: dict[str, Any], room: Any) -> Any:
+    """A belief or policy from its class name and settings."""
+    if content["class"] not in kinds(room):
         raise SettingError(
             f"This version knows no {content['class']!r}, which the stored design uses. Update the package."
         )
-    return found(**content["settings"])
+    return getattr(room, content["class"])(**content["settings"])
 
 
 def check_arms(arms: object) -> tuple[str, ...]:

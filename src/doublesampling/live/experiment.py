@@ -106,7 +106,7 @@ class Experiment:
         actor: str | None = None,
     ) -> Receipt:
         """Which arm for this unit? The same request_key, or a unit that is asked once, gets the same decision again."""
-        return asking.ask(self._book, [_request(unit, context, request_key)], actor)[0]
+        return asking.ask(self._book, [asking.make_request(unit, context, request_key)], actor)[0]
 
     def ask_many(
         self,
@@ -125,7 +125,7 @@ class Experiment:
                 f"{count} decisions need as many units and contexts, got {' and '.join(map(str, given))}."
             )
         requests = [
-            _request(
+            asking.make_request(
                 None if units is None else units[i],
                 None if contexts is None else contexts[i],
                 None if request_key is None else f"{request_key}/{i}",
@@ -264,14 +264,6 @@ class Experiment:
             }
             for row in rows
         ]
-
-
-def _request(unit: object, context: Any, request_key: object) -> asking.Request:
-    return asking.Request(
-        None if unit is None else check_text("unit", unit),
-        context,
-        None if request_key is None else check_text("request_key", request_key),
-    )
 
 
 def _pair(item: object) -> tuple[object, object]:

@@ -16,7 +16,6 @@ from doublesampling.live.design import Design
 
 FloatArray = NDArray[np.float64]
 _CELLS = 4_000_000  # steps of one piece: their trajectories are kept in memory
-_USUAL = 500
 _WORLDS: dict[type, Any] = {
     BetaBernoulli: BernoulliBandit,
     GammaPoisson: PoissonBandit,
@@ -58,8 +57,8 @@ def characteristics(
 ) -> Characteristics:
     """Play the design on one supposed truth, a number per arm."""
     bandit = _world(design, truth, noise)
-    length = horizon if horizon is not None else getattr(design.policy, "horizon", None) or _USUAL
-    length = checks.integer("horizon", length, least=1, most=_CELLS)
+    wanted = design.usual_horizon if horizon is None else horizon
+    length = checks.integer("horizon", wanted, least=1, most=_CELLS)
     count = checks.integer("realizations", realizations, least=2, most=10**6)
     means = np.array([float(value) for value in truth])
     arms, rewards = _play(design, bandit, length, count, checks.seed(seed))
@@ -80,8 +79,7 @@ def characteristics(
 
 
 def _world(design: Design, truth: Any, noise: float) -> Any:
-    if len(truth) != len(design.arms):
-        raise SettingError(f"A truth needs one number per arm ({len(design.arms)}), got {len(truth)}.")
+    design.check_truth(truth)
     if type(design.belief) in _WORLDS:
         return _WORLDS[type(design.belief)](list(truth))
     if isinstance(design.belief, Gaussian):

@@ -46,11 +46,7 @@ class Writer:
     ) -> "Future[Receipt]":
         """Which arm? See ``Experiment.ask``."""
         book = experiment._book
-        request = asking.Request(
-            None if unit is None else check_text("unit", unit),
-            context,
-            None if request_key is None else check_text("request_key", request_key),
-        )
+        request = asking.make_request(unit, context, request_key)
         return self._put(("ask", book.id, actor), lambda items: asking.ask(book, items, actor), request)
 
     def tell(

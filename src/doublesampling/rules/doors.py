@@ -259,6 +259,15 @@ def pairs_follow(
 
 
 @door
+def categories_follow(
+    concentration: FloatArray, prior: FloatArray, discount: float, arms: IntArray, found: IntArray
+) -> None:
+    """A history of categories, one observation after another, in place."""
+    for i in range(arms.size):
+        categories.learn(concentration, prior, discount, arms[i], found[i])
+
+
+@door
 def nig_marginals(
     mean: FloatArray, root: FloatArray, alpha: FloatArray, beta: FloatArray, noise: FloatArray, context: FloatArray
 ) -> FloatArray:

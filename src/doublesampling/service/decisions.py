@@ -2,6 +2,8 @@
 
 import asyncio
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Path, Query, Response
@@ -15,7 +17,19 @@ from doublesampling.service.access import Caller, Reader, TheDesk, Writer
 router = APIRouter(prefix="/v1/experiments/{name}", tags=["decisions"])
 Id = Annotated[str, Path(alias="id", max_length=100)]
 _SAME = {200: {"description": "the same as before; nothing was written"}}
-_BLIND = "{0} already has another outcome; nothing was stored. If that one was wrong, send an amendment."
+
+
+@contextmanager
+def _blindfold(caller: Caller, what: str) -> Iterator[None]:
+    """A conflict names the stored outcome, which is a result: a blind writer learns only that there is one."""
+    try:
+        yield
+    except ConflictError:
+        if not caller.blind:
+            raise
+        raise ConflictError(
+            f"{what} already has another outcome; nothing was stored. If that one was wrong, send an amendment."
+        ) from None
 
 
 def _receipt(made: records.Receipt, caller: Caller) -> m.Receipt:
@@ -126,12 +140,8 @@ async def tell(desk: TheDesk, caller: Writer, name: str, which: Id, body: m.Tell
     pending = desk.writer.tell(
         experiment, which, body.reward, imputed=body.imputed, reason=body.reason, actor=caller.actor
     )
-    try:
+    with _blindfold(caller, f"Decision {which!r}"):
         told = await asyncio.wrap_future(pending)
-    except ConflictError:
-        if caller.blind:  # what another has told is a result
-            raise ConflictError(_BLIND.format(f"Decision {which!r}")) from None
-        raise
     return _json(_outcome(told), told.repeated)
 
 
@@ -149,12 +159,8 @@ async def tell_many(desk: TheDesk, caller: Writer, name: str, body: m.Batch) -> 
     """Several outcomes: all are stored, or none."""
     experiment = await desk.experiment(name)
     pairs = [(each.decision, each.reward) for each in body.outcomes]
-    try:
+    with _blindfold(caller, "A decision of this batch"):
         told = await desk.run(lambda: experiment.tell_many(pairs, imputed=body.imputed, actor=caller.actor))
-    except ConflictError:
-        if caller.blind:
-            raise ConflictError(_BLIND.format("A decision of this batch")) from None
-        raise
     views = m.Outcomes.model_construct(outcomes=[_outcome(each) for each in told])
     return _json(views, all(each.repeated for each in told))
 

@@ -1,6 +1,5 @@
 """Routes of experiments themselves: list, create, look, pause, resume."""
 
-from dataclasses import is_dataclass
 from typing import Any
 
 from fastapi import APIRouter, Header, Response
@@ -58,20 +57,16 @@ def _build(what: str, thing: m.Thing | None, room: Any, **given: Any) -> Any:
     """A belief or policy from its name and settings; None leaves the default."""
     if thing is None:
         return None
-    known = sorted(n for n, each in vars(room).items() if isinstance(each, type) and _fits(each, what))
+    known = design.kinds(room)
     if thing.kind not in known:
         raise SettingError(f"{what} {thing.kind!r} is not known. There are {', '.join(known)}.")
     try:
-        return design._build({"class": thing.kind, "settings": {**thing.settings, **given}}, room)
+        return design.build({"class": thing.kind, "settings": {**thing.settings, **given}}, room)
     except DoubleSamplingError:
         raise
     except (TypeError, ValueError, OverflowError) as problem:
         said = str(problem).partition(".__init__() ")[2] or "a setting has the wrong type"
         raise SettingError(f"{what} {thing.kind}: {said[:200]}. Use the settings of the Python class.") from None
-
-
-def _fits(found: type, what: str) -> bool:
-    return is_dataclass(found) and hasattr(found, {"belief": "prior", "policy": "choose"}[what])
 
 
 def view(experiment: Experiment, caller: Caller) -> m.ExperimentView:

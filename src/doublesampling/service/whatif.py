@@ -41,11 +41,8 @@ class _Job:
 async def suppose(desk: TheDesk, caller: Reader, name: str, body: m.Suppose) -> m.WhatIf:
     """Begin to simulate. Ask for the answer by its id; it grows while it is played."""
     experiment = await desk.experiment(name)
-    if len(body.truth) != len(experiment.design.arms):
-        raise RefusedError(
-            "setting", f"A truth needs one number per arm ({len(experiment.design.arms)}), got {len(body.truth)}."
-        )
-    if body.realizations * (body.horizon or getattr(experiment.design.policy, "horizon", None) or 500) > _STEPS:
+    experiment.design.check_truth(body.truth)
+    if body.realizations * (body.horizon or experiment.design.usual_horizon) > _STEPS:
         raise RefusedError("setting", f"realizations x horizon may be {_STEPS} at most. Take fewer realizations.")
     jobs = [job for job in desk.jobs.values() if isinstance(job, _Job)]
     if sum(job.status in ("waiting", "running") for job in jobs) >= _WAITING:

@@ -70,7 +70,9 @@ def categories_work(problem: PackedProblem, policy: PackedPolicy) -> tuple[Any, 
 
 def _pack(bandit: CategoricalBandit, belief: DirichletCategorical) -> PackedProblem:
     if belief.values != bandit.values:
-        raise SettingError(f"The belief knows the values {belief.values}, the bandit pays {bandit.values}.")
+        raise SettingError(
+            f"The belief knows the values {belief.values}, the bandit pays {bandit.values}. Give both the same."
+        )
     world = (np.array(bandit.probabilities), np.array(bandit.values))
     prior = (np.array(belief.prior().concentration), belief.discount)
     return PackedProblem("categorical", bandit.arms, len(bandit.values), world, prior)

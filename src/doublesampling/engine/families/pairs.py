@@ -70,7 +70,7 @@ def pairs_work(problem: PackedProblem, policy: PackedPolicy) -> tuple[Any, ...]:
 
 
 def _pack(bandit: Any, belief: Any) -> PackedProblem:
-    truths = getattr(bandit, "means", None) if not hasattr(bandit, "probabilities") else bandit.probabilities
+    truths = bandit.probabilities if hasattr(bandit, "probabilities") else bandit.means
     first, second = belief.prior().pair
     prior = (belief.family, first.copy(), second.copy(), belief.discount)
     world = (np.atleast_2d(np.array(truths)), getattr(bandit, "every", 1))
