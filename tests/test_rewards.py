@@ -129,6 +129,22 @@ def test_dirichlet_draws_have_beta_shares():
         assert_law(out[:, k], stats.beta(weight, weights.sum() - weight).cdf)
 
 
+@pytest.mark.parametrize("category", range(3))
+def test_quick_draws_of_the_mean_value(category):
+    """Where one category is worth something, its share, a Beta variable; arms and samples are independent."""
+    weights = np.array([[1.0, 2.0, 5.0], [1.0, 1.5, 40.0]])
+    words = np.array([category, 0, 0, 1], dtype=np.uint64)
+    drawn = doors.dirichlet_draws(weights, np.eye(3)[category], 8000, words)
+    levels = np.empty_like(drawn)
+    for arm, weight in enumerate(weights):
+        law = stats.beta(weight[category], weight.sum() - weight[category])
+        assert_law(drawn[:, arm], law.cdf)
+        levels[:, arm] = law.cdf(drawn[:, arm]) - 0.5
+    assert_mean(levels[:, 0] * levels[:, 1], 0.0)
+    assert_mean(levels[1:, 0] * levels[:-1, 0], 0.0)
+    assert_mean(levels[1:, 0] * levels[:-1, 1], 0.0)
+
+
 def test_a_dirichlet_of_two_categories_is_a_beta():
     dirichlet, beta = ds.DirichletCategorical(arms=2, values=[0, 1]), ds.BetaBernoulli(arms=2)
     arms, rewards = [0, 0, 1, 1, 1], [0, 1, 1, 1, 0]
@@ -293,6 +309,17 @@ def test_directed_sampling_against_its_slow_twin():
         assert chances.sum() == pytest.approx(1.0)
         found = (chances @ regret) ** 2 / (chances @ information)
         assert found <= oracle.least_information_ratio(regret, information) * (1 + 2e-4)
+
+
+def test_directed_sampling_favours_no_twin():
+    """Two arms that are known equally well, and a third that is better known: a mixture with either is as good."""
+    known = ds.BetaBernoulli(arms=3)
+    state = known.prior()
+    for paid in (1, 1, 1, 1, 0, 0):
+        state = known.update(state, 1, paid)
+    first, other, second = ds.decide(ds.InformationDirected(), known, state, seed=1).propensities
+    assert 0.0 < other < 1.0
+    assert first == pytest.approx(second)
 
 
 def test_directed_sampling_favours_no_arm_by_its_place():

@@ -118,7 +118,7 @@ def beta_kernel(arms: int, tracked_arms: bool) -> Any:
         truth = truths[problem]
         alpha, beta = parameters[:, 0], parameters[:, 1]
         kind = whole[play.KIND]
-        tracked = tracked_arms and (play.sees_optimality(kind) or kind == play.THOMPSON)
+        tracked = tracked_arms and play.may_follow(kind, whole[play.SAMPLES])
         best = truth[0]
         for a in range(arms):
             best = max(best, truth[a])

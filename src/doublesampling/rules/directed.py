@@ -138,34 +138,48 @@ def _ratio(regret: float, information: float) -> float:
     return regret * regret / information if information > 0.0 else np.inf
 
 
+@inlined
+def _mixture(regret: FloatArray, information: FloatArray, a: int, b: int) -> tuple[float, float]:
+    """The share of a in the best mixture of a and b, and its ratio; none is better than either alone: infinity."""
+    slope, gain = regret[a] - regret[b], information[a] - information[b]
+    if slope == 0.0 or gain == 0.0:
+        return 0.0, math.inf
+    share = regret[b] / slope - 2.0 * information[b] / gain  # where the ratio's derivative is zero
+    if not 0.0 < share < 1.0:
+        return 0.0, math.inf
+    return share, _ratio(regret[b] + share * slope, information[b] + share * gain)
+
+
 @rule
 def fill_chances(regret: FloatArray, information: FloatArray, chances: FloatArray) -> None:
-    """The mixture of two arms at most with the least ratio; arms that are equally good alone share fairly."""
-    least = math.inf
+    """The mixture of two arms at most with the least ratio; mixtures, or arms, that are equally good share fairly.
+
+    The ratio is a convex function of the chances, so what equally good ones share is as good as each.
+    """
+    alone = math.inf
     for a in range(regret.size):
         chances[a] = 0.0
-        least = min(least, _ratio(regret[a], information[a]))
-    first = second = -1
-    share, lowest = 0.0, least * (1.0 - _SAME)
+        alone = min(alone, _ratio(regret[a], information[a]))
+    mixed = alone * (1.0 - _SAME)
     for a in range(regret.size):
         for b in range(a):
-            slope, gain = regret[a] - regret[b], information[a] - information[b]
-            if slope == 0.0 or gain == 0.0:
-                continue
-            q = regret[b] / slope - 2.0 * information[b] / gain  # where the ratio's derivative is zero
-            if 0.0 < q < 1.0:
-                mixed = _ratio(regret[b] + q * slope, information[b] + q * gain)
-                if mixed < lowest:
-                    first, second, share, lowest = a, b, q, mixed
-    if first >= 0:
-        chances[first], chances[second] = share, 1.0 - share
-        return
-    ties = 0
+            mixed = min(mixed, _mixture(regret, information, a, b)[1])
+    total = 0.0
+    if mixed < alone * (1.0 - _SAME):
+        for a in range(regret.size):
+            for b in range(a):
+                share, ratio = _mixture(regret, information, a, b)
+                if ratio <= mixed * (1.0 + _SAME):
+                    chances[a] += share
+                    chances[b] += 1.0 - share
+                    total += 1.0
+    else:
+        for a in range(regret.size):
+            if _ratio(regret[a], information[a]) <= alone * (1.0 + _SAME):
+                chances[a] = 1.0
+                total += 1.0
     for a in range(regret.size):
-        ties += _ratio(regret[a], information[a]) <= least * (1.0 + _SAME)
-    for a in range(regret.size):
-        if _ratio(regret[a], information[a]) <= least * (1.0 + _SAME):
-            chances[a] = 1.0 / ties
+        chances[a] /= total
 
 
 @rule

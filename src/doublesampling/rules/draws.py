@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules.compiled import rule
+from doublesampling.rules.compiled import inlined, rule
 from doublesampling.rules.special import log_binomial_pmf, log_poisson_pmf, normal_quantile
 
 Address = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
@@ -24,6 +24,7 @@ CANDIDATES = np.uint64(4)  # sampling two
 TIES = np.uint64(5)
 EXPLORATION = np.uint64(6)
 POSTERIOR = np.uint64(7)
+SHARES = np.uint64(8)  # of categories
 
 _MULTIPLIER_0 = np.uint64(0xD2E7470EE14C6C93)
 _MULTIPLIER_1 = np.uint64(0xCA5A826395121157)
@@ -86,9 +87,27 @@ def normal(address: Address, purpose: np.uint64, index: np.uint64) -> float:
     return normal_quantile(uniform(address, purpose, index))
 
 
+@inlined
+def _accepted(u: float, x: float, v: float, d: float) -> bool:
+    """Whether d v^3, v = 1 + x / sqrt(9 d) > 0, is a Gamma(d + 1/3, 1) draw (Marsaglia and Tsang, 2000)."""
+    square = x * x
+    # nearly every draw passes the squeeze, which needs no logarithm
+    return u < 1.0 - 0.0331 * square * square or (
+        math.log(u) < 0.5 * square + d - d * v * v * v + 3.0 * d * math.log(v)
+    )
+
+
+@inlined
+def quick_gamma(u: float, other: float, d: float, c: float) -> float:
+    """A Gamma(d + 1/3, 1) draw from two uniforms, c = 1 / sqrt(9 d); or below 0 where they do not make one."""
+    x = normal_quantile(u)
+    v = 1.0 + c * x
+    return d * v * v * v if v > 0.0 and _accepted(other, x, v, d) else -1.0
+
+
 @rule
 def log_gamma_draw(address: Address, purpose: np.uint64, index: np.uint64, shape: float) -> float:
-    """The logarithm of a Gamma(shape, 1) draw (Marsaglia and Tsang, 2000); a log, because small shapes underflow."""
+    """The logarithm of a Gamma(shape, 1) draw; a log, because small shapes underflow."""
     boosted = shape if shape >= 1.0 else shape + 1.0
     d = boosted - 1.0 / 3.0
     c = 1.0 / math.sqrt(9.0 * d)
@@ -97,13 +116,7 @@ def log_gamma_draw(address: Address, purpose: np.uint64, index: np.uint64, shape
         u0, u1, u2, _ = uniforms(address, purpose, index * _ATTEMPTS + np.uint64(attempt))
         x = normal_quantile(u0)
         v = 1.0 + c * x
-        if v <= 0.0:
-            continue
-        square = x * x
-        # nearly every draw passes the squeeze, which needs no logarithm
-        if u1 < 1.0 - 0.0331 * square * square or (
-            math.log(u1) < 0.5 * square + d - d * v * v * v + 3.0 * d * math.log(v)
-        ):
+        if v > 0.0 and _accepted(u1, x, v, d):
             log_draw = math.log(d) + 3.0 * math.log(v)
             if shape < 1.0:  # Gamma(s) = Gamma(s + 1) U^(1/s)
                 log_draw += math.log(u2) / shape

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules import belief, carried, optimality, play, recurrence, reward, special, two_students
+from doublesampling.rules import belief, carried, directed, optimality, play, recurrence, reward, special, two_students
 from doublesampling.rules.compiled import inlined, spliced
 from doublesampling.rules.draws import Address
 
@@ -41,7 +41,11 @@ def beta_step(
     elif kind == play.TOP_TWO:
         arm = play.top_two(real, address, p, votes)
     elif tracked:
-        arm = play.one_candidate(whole, address, p, votes)
+        if sample is not None:
+            recurrence.tally(alpha, beta, track, sample[1])
+            arm = directed.directed_choice(address, sample[1])
+        else:
+            arm = play.one_candidate(whole, address, p, votes)
     else:
         arm = play.choose_by_value(
             whole, real, belief.BETA, parameters, priors, truth, time, address, values, starts, sample

@@ -4,16 +4,14 @@ The quick ways of lane.beta_step (recurrences, carried densities) need counts th
 and the truth may move: every decision finds its probabilities anew.
 """
 
-import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules import belief, optimality, play, reward
+from doublesampling.rules import belief, optimality, play, reward, two_pairs
 from doublesampling.rules.compiled import inlined, rule, spliced
 from doublesampling.rules.draws import Address
-from doublesampling.rules.special import log_beta_tails
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -51,13 +49,9 @@ def pay(family: int, mean: float, arm: int, address: Address) -> float:
 def optimality_of_pairs(
     family: int, parameters: FloatArray, p: FloatArray, survey: FloatArray, panel: FloatArray
 ) -> None:
-    """Sampling one, right to 1e-6. For two Gamma arms, G / (G + H) of two Gamma variables is a Beta variable."""
-    if p.size == 2 and family != belief.BETA:
-        odds = math.log(parameters[0, 1] / parameters[1, 1])
-        lower, upper = log_beta_tails(parameters[0, 0], parameters[1, 0], odds)
-        if family == belief.INVERSE_GAMMA:
-            lower, upper = upper, lower
-        p[0], p[1] = math.exp(upper), math.exp(lower)
+    """Sampling one, right to 1e-6."""
+    if two_pairs.resolved(family, parameters):
+        p[0], p[1], _ = two_pairs.first_above_second(family, parameters)
         return
     optimality.probability_optimal(family, parameters, optimality.QUICK_BETA, p, survey, panel)
 

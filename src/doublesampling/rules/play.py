@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from doublesampling.rules import two_pairs
 from doublesampling.rules.belief import marginal_draw, marginal_mean, marginal_upper_quantile
 from doublesampling.rules.candidates import (
     log_false_alarm,
@@ -110,6 +111,12 @@ def sees_optimality(kind: int) -> bool:
 
 
 @inlined
+def may_follow(kind: int, samples: int) -> bool:
+    """Whether p as the recurrence follows it is all that a policy needs."""
+    return sees_optimality(kind) or kind == THOMPSON or (kind == INFORMATION_DIRECTED and samples == 0)
+
+
+@inlined
 def counts_wins(kind: int) -> bool:
     """Whether a policy's index comes from wins and losses."""
     return kind in (UCB1, KL_UCB, IMED)
@@ -206,6 +213,8 @@ def choose_by_value(
         if whole[SAMPLES] > 0:
             fill_reward_draws(family, parameters, address, draws)
             tally_draws(draws, work)
+        elif two_pairs.resolved(family, parameters):
+            two_pairs.tally_two(family, parameters, work)
         else:
             tally_exactly(family, parameters, QUICK_BETA, survey, panel, partial, work)
         return directed_choice(address, work)

@@ -12,13 +12,14 @@ and H, Q and the H of Q move by ratios and steps of the same kind. Nothing is in
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules.compiled import inlined
+from doublesampling.rules.compiled import inlined, rule
 
 FloatArray = NDArray[np.float64]
 
 TRACK_SIZE = 12
 # where three arms keep H, Q and the H of Q, indexed by the arm that is not in the pair; p comes first
 PAIR, BELOW, PAIR_BELOW = 3, 6, 9
+_CERTAIN = 1e-9  # a probability below it is mostly rounding, and counts as none
 
 
 @inlined
@@ -59,6 +60,35 @@ def follow_three(alpha: FloatArray, beta: FloatArray, track: FloatArray, arm: in
     rest = alpha[0] + alpha[1] + alpha[2] if success else beta[0] + beta[1] + beta[2]
     track[BELOW + arm] -= sign * drop
     track[PAIR_BELOW + arm] = drop * rest * size / total
+
+
+@rule
+def tally(alpha: FloatArray, beta: FloatArray, track: FloatArray, work: FloatArray) -> None:
+    """E[reward of a, b is best] at (b, a) of work, and P(b is best) below, for information-directed sampling.
+
+    A Beta density times its reward is the mean times the density after one more success, whose p is known.
+    """
+    arms = alpha.size
+    if arms == 2:
+        work[2, 0], work[2, 1] = track[0], 1.0 - track[0]
+    for a in range(arms):
+        if arms == 3:
+            work[3, a] = track[a]
+        if work[arms, a] < _CERTAIN:
+            work[arms, a] = 0.0
+    for a in range(arms):
+        mean = alpha[a] / (alpha[a] + beta[a])
+        work[a, a] = mean * work[arms, a]
+        for b in range(arms):
+            if b == a:
+                continue
+            rise = track[1] / alpha[a]
+            if arms == 3:
+                third = 3 - a - b
+                rise = track[PAIR + third] / alpha[a] * track[BELOW + third]
+            rise = min(rise, work[arms, b])
+            work[a, a] += mean * rise
+            work[b, a] = mean * (work[arms, b] - rise)
 
 
 @inlined

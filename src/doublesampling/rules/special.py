@@ -184,7 +184,8 @@ def _beta_fraction(alpha: float, beta: float, x: float) -> float:
 
 
 @rule
-def _log_beta_tails_and_density(alpha: float, beta: float, log_peak: float, z: float) -> tuple[float, float, float]:
+def log_beta_tails_and_density(alpha: float, beta: float, log_peak: float, z: float) -> tuple[float, float, float]:
+    """As log_beta_tails, and the log density of the log odds at z; log_peak : its largest value, see log_beta_peak."""
     density = log_peak + log_beta_fall(alpha, beta, z - math.log(alpha / beta))
     x = 1.0 / (1.0 + math.exp(-z)) if z > -700.0 else 0.0
     if x * (alpha + beta + 2.0) < alpha + 1.0:
@@ -198,7 +199,7 @@ def _log_beta_tails_and_density(alpha: float, beta: float, log_peak: float, z: f
 @rule
 def log_beta_tails(alpha: float, beta: float, z: float) -> tuple[float, float]:
     """(log P(X < x), log P(X > x)) of X ~ Beta(alpha, beta) at log odds z of x, both right in their own tail."""
-    lower, upper, _ = _log_beta_tails_and_density(alpha, beta, log_beta_peak(alpha, beta), z)
+    lower, upper, _ = log_beta_tails_and_density(alpha, beta, log_beta_peak(alpha, beta), z)
     return lower, upper
 
 
@@ -216,7 +217,7 @@ def beta_upper_quantile(alpha: float, beta: float, log_tail: float, start: float
     log_peak = log_beta_peak(alpha, beta)
     z = start if math.isfinite(start) else math.log(alpha / beta)
     for _ in range(200):
-        _, upper, density = _log_beta_tails_and_density(alpha, beta, log_peak, z)
+        _, upper, density = log_beta_tails_and_density(alpha, beta, log_peak, z)
         gap = upper - log_tail
         inverse_hazard = math.exp(upper - density)
         step = gap * inverse_hazard

@@ -35,7 +35,7 @@ def play_beta(
     From parameters on: work space, see beta_work.
     """
     kind = whole[play.KIND]
-    tracked = start.size > 0 and (play.sees_optimality(kind) or kind == play.THOMPSON)
+    tracked = start.size > 0 and play.may_follow(kind, whole[play.SAMPLES])
     alpha, beta = parameters[:, 0], parameters[:, 1]
     best = truth[0]
     for a in range(truth.size):

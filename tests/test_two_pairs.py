@@ -1,0 +1,133 @@
+"""Two Beta or Gamma arms in closed form, or nearly so, against the general quadrature and SciPy."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import special
+
+import doublesampling as ds
+from doublesampling.engine.families.beta import start_track
+from doublesampling.rules import directed, doors, recurrence, two_pairs
+from doublesampling.rules.belief import BETA, GAMMA, INVERSE_GAMMA, STUDENT
+
+RANGES = [(0.5, 3.0), (1.0, 30.0), (0.3, 1e3), (5.0, 1e5), (0.3, 1e6)]
+
+
+def beta_arms(rng: np.random.Generator, least: float, most: float) -> np.ndarray:
+    """Two marginals (arm, 3); every other time so near to each other that there is doubt."""
+    counts = np.exp(rng.uniform(math.log(least), math.log(most), (2, 2)))
+    if rng.random() < 0.5:
+        away = rng.normal() * math.sqrt((1.0 / counts).sum())
+        share = special.expit(math.log(counts[0, 0] / counts[0, 1]) + away)
+        counts[1] = np.clip(counts[1].sum() * np.array([share, 1.0 - share]), least, most)
+    return np.column_stack([counts, np.zeros(2)])
+
+
+@pytest.mark.parametrize(("least", "most"), RANGES)
+def test_beta_arms_agree_with_the_quadrature_of_any_number_of_arms(least: float, most: float) -> None:
+    """Within 1e-6, and small probabilities to a thousandth of themselves; the overlap is a ratio of beta functions."""
+    rng = np.random.default_rng(1)
+    for _ in range(1500):
+        arms = beta_arms(rng, least, most)
+        assert two_pairs.resolved(BETA, arms)
+        found, exact = two_pairs.first_above_second(BETA, arms), doors.exact_optimality(BETA, arms)
+        np.testing.assert_allclose(found[:2], exact, rtol=0, atol=1e-6)
+        if exact.min() > 1e-6:
+            assert min(found[:2]) == pytest.approx(exact.min(), rel=1e-3)
+        overlap = math.exp(special.betaln(*arms[:, :2].sum(axis=0)) - special.betaln(arms[:, 0], arms[:, 1]).sum())
+        assert found[2] == pytest.approx(overlap, rel=1e-3, abs=1e-6)
+
+
+def test_arms_in_the_other_order_mirrored_equal_and_far_away() -> None:
+    """What symmetry says, to the last digits."""
+    arms = np.array([[7.5, 3.25, 0.0], [20.0, 11.5, 0.0]])
+    p, rest, overlap = two_pairs.first_above_second(BETA, arms)
+    assert p + rest == pytest.approx(1.0, abs=1e-15)
+    assert two_pairs.first_above_second(BETA, arms[::-1]) == pytest.approx((rest, p, overlap), abs=1e-15)
+    assert two_pairs.first_above_second(BETA, arms[:, [1, 0, 2]]) == pytest.approx((rest, p, overlap), abs=1e-15)
+    assert two_pairs.first_above_second(BETA, arms[[0, 0]])[:2] == pytest.approx((0.5, 0.5), abs=1e-7)
+    far = np.array([[900.0, 100.0, 0.0], [100.0, 900.0, 0.0]])
+    assert two_pairs.first_above_second(BETA, far) == (1.0, 0.0, 0.0)
+
+
+def test_what_it_is_not_made_for_is_left_to_the_general_quadrature() -> None:
+    """Tiny counts, huge ones, more arms, other families."""
+    arms = np.full((2, 3), 2.0)
+    assert two_pairs.resolved(BETA, arms)
+    assert not two_pairs.resolved(STUDENT, arms)
+    assert not two_pairs.resolved(BETA, np.full((3, 3), 2.0))
+    assert not two_pairs.resolved(BETA, arms * [[1.0, 0.1, 1.0]])
+    assert not two_pairs.resolved(BETA, arms * [[1.0, 1e7, 1.0]])
+
+
+@pytest.mark.parametrize("family", [GAMMA, INVERSE_GAMMA])
+def test_gamma_arms_by_the_incomplete_beta_function(family: int) -> None:
+    """SciPy's, for shapes and rates of any size."""
+    rng = np.random.default_rng(2)
+    for _ in range(300):
+        arms = np.exp(rng.uniform(-3.0, 6.0, (2, 3)))
+        (first, rate, _), (second, other_rate, _) = arms
+        below = special.betainc(first, second, rate / (rate + other_rate))
+        above = special.betaincc(first, second, rate / (rate + other_rate))
+        p, rest = (below, above) if family == INVERSE_GAMMA else (above, below)
+        assert two_pairs.first_above_second(family, arms)[:2] == pytest.approx((p, rest), rel=1e-8, abs=1e-300)
+
+
+@pytest.mark.parametrize("family", [BETA, GAMMA, INVERSE_GAMMA])
+def test_what_directed_sampling_needs_of_two_arms(family: int) -> None:
+    """Rewards where each arm is best, regret and information, as the quadrature finds them."""
+    rng = np.random.default_rng(3)
+    for _ in range(300):  # not so heavy a tail that the quadrature leaves out what it pays
+        arms = np.column_stack([np.exp(rng.uniform([1.2, 0.2], 4.0, (2, 2))), np.zeros(2)])
+        work, exact = np.empty((2 + directed.EXTRA_ROWS, 2)), doors.tally_exactly(family, arms)
+        two_pairs.tally_two(family, arms, work)
+        if exact[2].min() < 1e-6:
+            continue
+        np.testing.assert_allclose(work[:3], exact[:3], rtol=1e-3, atol=1e-6)
+        for tallied in (work, exact):
+            directed.fill_regret_and_information(tallied)
+        np.testing.assert_allclose(work[3:5], exact[3:5], rtol=5e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [1.1, 2.0, 40.0])
+def test_what_a_heavy_tail_pays(shape: float) -> None:
+    """An inverse Gamma law times its reward is one of a shape less, however far its tail reaches: SciPy's numbers."""
+    arms = np.array([[shape, 3.0, 0.0], [shape + 0.5, 4.0, 0.0]])
+    work = np.empty((2 + directed.EXTRA_ROWS, 2))
+    two_pairs.tally_two(INVERSE_GAMMA, arms, work)
+    first, second = 3.0 / (shape - 1.0), 4.0 / (shape - 0.5)
+    assert work[0, 0] == pytest.approx(first * special.betainc(shape - 1.0, shape + 0.5, 3.0 / 7.0), rel=1e-9)
+    assert work[0, 1] == pytest.approx(second * special.betainc(shape, shape - 0.5, 3.0 / 7.0), rel=1e-9)
+    assert work[:2].sum(axis=0) == pytest.approx([first, second], rel=1e-12)
+
+
+@pytest.mark.parametrize("arms", [2, 3])
+def test_the_recurrence_knows_what_directed_sampling_needs(arms: int) -> None:
+    """Along a history, as the quadrature finds it anew."""
+    rng = np.random.default_rng(4)
+    alpha, beta = rng.uniform(0.5, 3.0, (2, arms))
+    track = start_track(alpha, beta)
+    for step in range(200):
+        if step % 10 == 0:
+            work = np.empty((arms + directed.EXTRA_ROWS, arms))
+            recurrence.tally(alpha, beta, track, work)
+            exact = doors.tally_exactly(BETA, np.column_stack([alpha, beta, np.zeros(arms)]))
+            np.testing.assert_allclose(work[: arms + 1], exact[: arms + 1], rtol=1e-6, atol=2e-9)
+        arm, success = int(rng.integers(arms)), rng.random() < 0.5
+        follow = recurrence.follow_two if arms == 2 else recurrence.follow_three
+        follow(alpha, beta, track, arm, success)
+        (alpha if success else beta)[arm] += 1.0
+
+
+@pytest.mark.parametrize("truth", [[0.4, 0.8], [0.3, 0.5, 0.6]])
+def test_directed_sampling_in_the_engine_walks_the_steps_of_decide(truth: list[float]) -> None:
+    """By the recurrence there, by quadrature here, for as long as they are in doubt and after."""
+    known = ds.BetaBernoulli(arms=len(truth))
+    seen = ds.simulate(ds.BernoulliBandit(truth), [ds.InformationDirected()], horizon=300, realizations=1, seed=3,
+                       keep="trajectories", device="cpu")  # fmt: skip
+    state = known.prior()
+    for t in range(300):
+        arm = int(seen.trajectory_arm[0, 0, 0, t])
+        assert ds.decide(ds.InformationDirected(), known, state, seed=3, time=t + 1).arm == arm
+        state = known.update(state, arm, float(seen.trajectory_reward[0, 0, 0, t]))
