@@ -13,6 +13,7 @@ import doublesampling as ds
 from doublesampling.errors import ArmError, ContextError, DoubleSamplingError, DrawsError, RewardError, SettingError
 
 BERNOULLI = ds.BetaBernoulli(arms=2)
+CATEGORIES = ds.DirichletCategorical(arms=2, values=[0, 1])
 LINEAR = ds.LinearGaussian(arms=2, dimension=2)
 
 
@@ -59,6 +60,11 @@ LINEAR = ds.LinearGaussian(arms=2, dimension=2)
         (lambda: ds.LinearGaussian(arms=2, dimension=10**6), SettingError, "to 10,000"),
         (lambda: ds.LinearGaussian(arms=2, dimension=1, covariance=1e300), SettingError, "within 1e50"),
         (lambda: BERNOULLI.marginals(BERNOULLI.prior()).draws(10**12), SettingError, "samples must be"),
+        (
+            lambda: ds.decide(ds.DoubleSampling(samples=10**9), CATEGORIES, CATEGORIES.prior(), seed=1),
+            SettingError,
+            "samples must be .* to 50,000,000.* kept in memory",
+        ),
         (lambda: ds.BernoulliBandit([0.1, 0.2]).reward(0, seed=1, time=1, realization=-1), SettingError, "realization"),
         (lambda: ds.GaussianBandit([0.1]), SettingError, "two arms at least"),
         (lambda: ds.GaussianBandit([0.1, 0.2], noise=-1.0), SettingError, "noise must be"),

@@ -163,6 +163,7 @@ def test_the_design_runs_forward(sqlite_url, capsys):
     assert found.shares[1][0] == pytest.approx(
         np.mean(shares), abs=limit * np.hypot(found.shares[1][1], np.std(shares) / 20)
     )
+    assert found.best_arm_wins is not None
     assert found.best_arm_wins[0] == pytest.approx(np.mean(wins), abs=0.05)
     assert found.failures_of_equal_allocation == pytest.approx(33.0)
     assert found.shares[0][0] + found.shares[1][0] == pytest.approx(1.0)
@@ -172,8 +173,9 @@ def test_the_design_runs_forward(sqlite_url, capsys):
     text = capsys.readouterr().out
     assert "best wins" in text
     assert "0.2, 0.8" in text
+    assert text.count("all equal") == 1  # of the second truth, where no arm is the best
     assert main([*words, "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)) == 2
+    assert [row["best_arm_wins"] is None for row in json.loads(capsys.readouterr().out)] == [False, True]
     assert exp.known.decisions == 0  # nothing was asked
 
 
@@ -181,6 +183,7 @@ def test_gaussian_designs_run_forward_and_linear_ones_say_no(sqlite_url):
     exp = ds.Experiment.create("g", arms=["a", "b"], belief=ds.Gaussian(arms=2, noise=0.5), storage=sqlite_url)
     found = characteristics(exp.design, [0.0, 3.0], horizon=30, realizations=60)
     assert found.failures is None
+    assert found.best_arm_wins is not None
     assert found.best_arm_wins[0] > 0.9
     exp = ds.Experiment.create("l", arms=["a", "b"], belief=ds.LinearGaussian(arms=2, dimension=2), storage=sqlite_url)
     with pytest.raises(SettingError, match=r"ds\.simulate"):

@@ -13,11 +13,18 @@ from doublesampling.rules import doors
 from doublesampling.rules.belief import BETA, GAMMA, INVERSE_GAMMA, LOGISTIC, STUDENT
 
 FloatArray = NDArray[np.float64]
+_MOST_DRAWS = 10**8  # 0.8 GB
 
 
 def address_words(seed: int, time: int, bandit: int = 0, realization: int = 0) -> NDArray[np.uint64]:
     """A random address as the doors take it."""
     return np.array([seed, bandit, realization, time], dtype=np.uint64)
+
+
+def draws_that_fit(samples: int, arms: int) -> int:
+    """So many posterior samples, where there is room for them: each one is kept."""
+    hint = f"Draws of {arms} arms are kept in memory."
+    return checks.integer("samples", samples, least=1, most=_MOST_DRAWS // arms, hint=hint)
 
 
 class _Drawn:
@@ -29,7 +36,6 @@ class _Drawn:
 
     def draws(self, samples: int, *, seed: int = 0, time: int = 1) -> FloatArray:
         """Posterior draws of the expected rewards, float array (sample, arm)."""
-        samples = checks.integer("samples", samples, least=1, most=10**8)
         return self.draws_at(samples, address_words(checks.seed(seed), checks.time(time)))
 
 
@@ -101,7 +107,8 @@ class Marginals(_Drawn):
 
     def draws_at(self, samples: int, words: NDArray[np.uint64]) -> FloatArray:
         """Posterior draws of the expected rewards, float array (sample, arm), at a random address."""
-        return doors.posterior_draws(self.family, self.parameters, samples, words)
+        count = draws_that_fit(samples, len(self.parameters))
+        return doors.posterior_draws(self.family, self.parameters, count, words)
 
     def pdf(self, reward: ArrayLike) -> FloatArray:
         """The density of the expected reward, float array (..., arm)."""
@@ -224,7 +231,8 @@ class DirichletMeans(_Drawn):
 
     def draws_at(self, samples: int, words: NDArray[np.uint64]) -> FloatArray:
         """Posterior draws of the expected rewards, float array (sample, arm), at a random address."""
-        return doors.dirichlet_draws(self.concentration, self.values, samples, words)
+        count = draws_that_fit(samples, len(self.concentration))
+        return doors.dirichlet_draws(self.concentration, self.values, count, words)
 
 
 def share_of_bests(draws: FloatArray) -> FloatArray:

@@ -92,5 +92,5 @@ def show_forward(console: Console, design: Design, found: Sequence[Characteristi
     )
 
 
-def _shown(value: tuple[float, float], times: float = 1.0) -> str:
-    return f"{times * value[0]:.1f} ± {times * value[1]:.1f}"
+def _shown(value: tuple[float, float] | None, times: float = 1.0) -> str:
+    return "all equal" if value is None else f"{times * value[0]:.1f} ± {times * value[1]:.1f}"

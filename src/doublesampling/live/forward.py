@@ -30,8 +30,8 @@ class Characteristics:
     truth: tuple[float, ...]
     horizon: int
     realizations: int
-    best_arm_wins: tuple[float, float]
-    """How often the arm with the highest posterior mean at the end is truly the best."""
+    best_arm_wins: tuple[float, float] | None
+    """How often the arm with the highest posterior mean at the end is truly the best; None where all are."""
     failures: tuple[float, float] | None
     """Expected number of rewards of 0; None where rewards are not 0 or 1."""
     failures_of_equal_allocation: float | None
@@ -70,7 +70,7 @@ def characteristics(
         truth=tuple(means.tolist()),
         horizon=length,
         realizations=count,
-        best_arm_wins=_mean(won),
+        best_arm_wins=None if best.all() else _mean(won),
         failures=_mean((rewards == 0.0).sum(axis=1)) if binary else None,
         failures_of_equal_allocation=float(length * (1.0 - means.mean())) if binary else None,
         regret=_mean((means.max() - means[arms]).sum(axis=1)),

@@ -21,8 +21,8 @@ from doublesampling.rules.optimality import (
     node_of,
     panel_bottom,
     panel_densities,
+    panel_masses,
     survey,
-    weight_of,
 )
 
 FloatArray = NDArray[np.float64]
@@ -66,20 +66,20 @@ def tally_draws(draws: FloatArray, work: FloatArray) -> None:
 
 @rule
 def _panel_tally(count: int, rewards: FloatArray, panel: FloatArray, partial: FloatArray, work: FloatArray) -> None:
-    """Add one panel: f_b times every other F, and the conditional mean of a below b's reward."""
-    for b in range(count):
+    """Add one panel: each arm's chance to be the best at a node, times what every arm is expected to pay then."""
+    panel_masses(count, panel, work[count])
+    for a in range(count):  # below a reward its mean is what is left of the mean, over what is left of the probability
         for j in range(rewards.size):
-            mass = weight_of(j) * panel[b, 0, j]
-            for c in range(count):
-                if c != b:
-                    mass *= panel[c, 1, j]
-            if mass <= 0.0:
-                continue
-            work[count, b] += mass
-            work[b, b] += mass * rewards[j]
-            for a in range(count):
-                if a != b and panel[a, 1, j] > _CERTAIN:
-                    work[b, a] += mass * min(partial[a, j] / panel[a, 1, j], rewards[j])
+            below = panel[a, 1, j]
+            partial[a, j] = min(partial[a, j] / below, rewards[j]) if below > _CERTAIN else 0.0
+    for b in range(count):
+        shares = panel[b, 2]
+        for a in range(count):
+            means = partial[a] if a != b else rewards
+            total = 0.0
+            for j in range(rewards.size):
+                total += shares[j] * means[j]
+            work[b, a] += total
 
 
 @rule

@@ -230,12 +230,6 @@ def node_of(j: int) -> float:
 
 
 @inlined
-def weight_of(j: int) -> float:
-    """The weight of the j-th node."""
-    return _WEIGHT[j]
-
-
-@inlined
 def gather_upward(values: FloatArray, whole: float, out: FloatArray) -> float:
     """What is left of a whole below each node of a panel, given its density there; returns the panel's share of it."""
     for j in range(_NODES):
@@ -300,7 +294,10 @@ def panel_densities(
 
 @rule
 def panel_masses(count: int, panel: FloatArray, masses: FloatArray) -> None:
-    """Add each arm's share of a panel: f_a times the product of every other F, by running products from both ends."""
+    """Add each arm's share of a panel: f_a times the product of every other F, by running products from both ends.
+
+    Row 2 of each arm is left holding its share at every node.
+    """
     running = panel[count, 0]
     for j in range(_NODES):
         running[j] = 1.0
@@ -313,8 +310,10 @@ def panel_masses(count: int, panel: FloatArray, masses: FloatArray) -> None:
     for a in range(count - 1, -1, -1):
         mass = 0.0
         for j in range(_NODES):
-            mass += panel[a, 0, j] * panel[a, 2, j] * running[j]
+            share = panel[a, 0, j] * panel[a, 2, j] * running[j]
             running[j] *= panel[a, 1, j]
+            panel[a, 2, j] = share
+            mass += share
         masses[a] += mass
 
 

@@ -26,6 +26,12 @@ class Caller:
         """Whether results must not be shown."""
         return self.role == "writer"
 
+    @property
+    def stays_at_home(self) -> RefusedError:
+        """What a key of one experiment is told elsewhere."""
+        remedy = "Ask for one that opens all of them, or this one."
+        return RefusedError("forbidden", f"Your key opens only the experiment {self.experiment!r}. {remedy}")
+
 
 async def identify(desk: Desk, token: str | None) -> Caller:
     """The caller behind a token. A store that never had a key serves this machine, and all of it."""
@@ -55,10 +61,13 @@ def allow(*roles: str) -> Any:
     ) -> Caller:
         caller = await identify(request.app.state.desk, None if given is None else given.credentials)
         if caller.role not in roles:
-            raise RefusedError("forbidden", f"This is for {' and '.join(roles)} keys; yours is a {caller.role}'s.")
+            others = " and ".join(roles)
+            raise RefusedError(
+                "forbidden", f"This is for {others} keys; yours is a {caller.role}'s. Ask for a key of that role."
+            )
         name = request.path_params.get("name")
         if caller.experiment is not None and name is not None and name != caller.experiment:
-            raise RefusedError("forbidden", f"Your key opens only the experiment {caller.experiment!r}.")
+            raise caller.stays_at_home
         return caller
 
     return Depends(check)

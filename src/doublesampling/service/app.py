@@ -16,7 +16,6 @@ from doublesampling.service import messages as m
 from doublesampling.service.access import Anyone, Reader, TheDesk
 from doublesampling.service.desk import Desk
 from doublesampling.service.guard import BODY, SECONDS, Guard
-from doublesampling.service.problems import RefusedError
 
 STATIC = Path(__file__).parent / "static"
 _ABOUT = "Live experiments that decide by sampling twice: ask which arm, tell what came of it."
@@ -78,7 +77,7 @@ def _add_own_routes(app: FastAPI) -> None:
     async def metrics(desk: TheDesk, caller: Reader) -> PlainTextResponse:
         """Counters of this process for Prometheus."""
         if caller.experiment is not None:
-            raise RefusedError("forbidden", f"Your key opens only the experiment {caller.experiment!r}.")
+            raise caller.stays_at_home
         return PlainTextResponse(desk.metrics.text(desk.writer), media_type="text/plain; version=0.0.4")
 
     @app.get("/v1/me", tags=["operation"])

@@ -11,7 +11,6 @@ from doublesampling.live.experiment import Experiment
 from doublesampling.live.memory import Known
 from doublesampling.service import messages as m
 from doublesampling.service.access import Admin, Anyone, Caller, TheDesk
-from doublesampling.service.problems import RefusedError
 
 router = APIRouter(prefix="/v1/experiments", tags=["experiments"])
 
@@ -27,7 +26,7 @@ async def list_experiments(desk: TheDesk, caller: Anyone) -> m.Experiments:
 async def create_experiment(desk: TheDesk, caller: Admin, body: m.NewExperiment) -> m.ExperimentView:
     """Make an experiment. Belief and policy go by the names of the Python classes."""
     if caller.experiment is not None:
-        raise RefusedError("forbidden", f"Your key opens only the experiment {caller.experiment!r}.")
+        raise caller.stays_at_home
     if "/" in body.name or body.name in (".", ".."):
         raise SettingError(f"name must do without a slash, got {body.name[:50]!r}: it becomes part of an address.")
 

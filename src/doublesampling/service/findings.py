@@ -130,7 +130,7 @@ class WithError(BaseModel):
 class Characteristics(BaseModel):
     """How the design does where the truth is as supposed."""
 
-    best_arm_wins: WithError
+    best_arm_wins: WithError | None = Field(description="none where all arms are equally good")
     failures: WithError | None
     failures_of_equal_allocation: float | None
     regret: WithError

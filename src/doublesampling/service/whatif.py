@@ -133,7 +133,7 @@ def _pooled(parts: list[Any]) -> m.Characteristics:
 
     first = parts[0]
     return m.Characteristics(
-        best_arm_wins=pool(lambda p: p.best_arm_wins),
+        best_arm_wins=None if first.best_arm_wins is None else pool(lambda p: p.best_arm_wins),
         failures=None if first.failures is None else pool(lambda p: p.failures),
         failures_of_equal_allocation=first.failures_of_equal_allocation,
         regret=pool(lambda p: p.regret),

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from doublesampling.bandits import CategoricalBandit
 from doublesampling.beliefs import DirichletCategorical
+from doublesampling.beliefs.marginals import draws_that_fit
 from doublesampling.engine.families.common import Family, PackedPolicy, PackedProblem
 from doublesampling.errors import SettingError
 from doublesampling.rules import categories, directed, play
@@ -61,7 +62,7 @@ def categories_work(problem: PackedProblem, policy: PackedPolicy) -> tuple[Any, 
     """The work space of play_categories, in its order."""
     arms, size = problem.arms, problem.dimension
     exact = DirichletCategorical.many if policy.kind == play.DOUBLE_SAMPLING else _SAMPLES
-    samples = int(policy.whole[play.SAMPLES]) or exact
+    samples = draws_that_fit(int(policy.whole[play.SAMPLES]) or exact, arms)
     return (
         np.empty((arms, size)), np.empty(arms), np.empty(size), np.empty((samples, arms)),
         np.empty((arms + directed.EXTRA_ROWS, arms)), np.empty(arms), np.empty(arms, dtype=np.int64), np.empty(arms),

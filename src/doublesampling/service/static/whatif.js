@@ -57,7 +57,7 @@ function results(job, arms) {
   const r = job.result, one = (x) => number(x, 1), fact = (label, value, id) => h("div", { class: "fact" }, h("dt", {}, label), h("dd", { id }, value));
   const words = { done: "", stopped: " Stopped early.", running: " Still playing…" }[job.status] ?? "";
   return h("div", { class: "card" }, h("h2", {}, "Operating characteristics"), h("dl", { class: "facts" },
-    fact("the best arm wins", pm(r.best_arm_wins, (x) => percent(x)), "wins"), r.failures && fact("failures per trial", pm(r.failures, one)),
+    fact("the best arm wins", r.best_arm_wins ? pm(r.best_arm_wins, (x) => percent(x)) : "all are equal", "wins"), r.failures && fact("failures per trial", pm(r.failures, one)),
     r.failures && fact("with equal allocation", one(r.failures_of_equal_allocation)), fact("regret", pm(r.regret, one))),
   h("table", {}, h("thead", {}, h("tr", {}, ["Arm", "Supposed", "Share of the decisions"].map((n, i) => h("th", { scope: "col", class: i === 1 ? "num" : null }, n)))),
     h("tbody", {}, r.shares.map((share, i) => h("tr", {}, h("th", { scope: "row" }, swatch(i), arms[i].name), h("td", { class: "num" }, number(job.truth[i])),
