@@ -72,22 +72,29 @@ def make_log(
     arms: Sequence[Any], rewards: ArrayLike, propensities: ArrayLike | None = None, contexts: ArrayLike | None = None
 ) -> Log:
     """A log from columns; without propensities every arm is taken to have been played with the same probability."""
+    return _log(arms, rewards, propensities, contexts, "reward", "propensity")
+
+
+def _log(
+    arms: Sequence[Any], rewards: ArrayLike, propensities: ArrayLike | None, contexts: ArrayLike | None,
+    reward: str, propensity: str,
+) -> Log:  # fmt: skip
+    """The same with the names that the columns of rewards and propensities go by in errors."""
     names = tuple(sorted({str(arm) for arm in arms}))
     if len(names) < 2:
         raise LogError(f"A log needs at least two arms, got {len(names)}. Is it the right column?")
     index = {name: i for i, name in enumerate(names)}
     count = len(arms)
-    given = np.full(count, 1.0 / len(names)) if propensities is None else _column("propensity", propensities, count)
+    given = np.full(count, 1.0 / len(names)) if propensities is None else _column(propensity, propensities, count)
     for row, p in enumerate(given):
         if not 0.0 < p <= 1.0:
-            raise LogError(
-                f"Row {row + 1}, column 'propensity': {p:g} is not a probability above 0. Correct it, or drop the row."
-            )
+            wrong = f"Row {row + 1}, column {propensity!r}: {p:g} is not a probability above 0."
+            raise LogError(f"{wrong} Correct it, or drop the row.")
     seen = None
     if contexts is not None:
         seen = np.column_stack([np.ones(count), checks.array("contexts", contexts, error=LogError).reshape(count, -1)])
     codes = np.array([index[str(arm)] for arm in arms])
-    return Log(names, codes, _column("reward", rewards, count), given, seen)
+    return Log(names, codes, _column(reward, rewards, count), given, seen)
 
 
 def _column(name: str, values: ArrayLike, count: int) -> FloatArray:
@@ -133,7 +140,7 @@ def read_log(
     if context:
         contexts = np.column_stack([_column(name, table[name].to_numpy(), len(table)) for name in context])
     given = None if propensity is None else table[propensity].to_numpy()
-    return make_log(table[arm].tolist(), table[reward].to_numpy(), given, contexts)
+    return _log(table[arm].tolist(), table[reward].to_numpy(), given, contexts, reward, propensity or "propensity")
 
 
 def evaluate(policy: Any, log: Log, *, belief: Any = None, seed: int = 0, level: float = 0.95) -> Evaluation:
