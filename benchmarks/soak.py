@@ -221,6 +221,8 @@ def main() -> int:
             suite(lambda: new_database(server), numbers)
             fill_postgres(server)
             read_only_postgres(server)
+            if not options.skip_million:
+                million(new_database(server), 1_000_000 // share, 2000 // share)
             server.cleanup()
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -128,7 +128,7 @@ def categories_step(
     if kind == play.DOUBLE_SAMPLING:
         arm, number = play.elect(whole, real, alarms, time, address, p, votes)
     elif kind == play.TOP_TWO:
-        arm = play.top_two(real, address, p, votes)
+        arm = play.top_two(whole, real, address, p, votes)
     elif kind == play.INFORMATION_DIRECTED:
         tally_draws(draws, work)
         arm = directed_choice(address, work)

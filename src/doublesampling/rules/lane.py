@@ -39,7 +39,7 @@ def beta_step(
     if kind == play.DOUBLE_SAMPLING:
         arm, number = play.double_sampling(whole, real, alarms, time, address, p, votes)
     elif kind == play.TOP_TWO:
-        arm = play.top_two(real, address, p, votes)
+        arm = play.top_two(whole, real, address, p, votes)
     elif tracked:
         if sample is not None:
             recurrence.tally(alpha, beta, track, sample[1])
@@ -111,7 +111,7 @@ def gaussian_step(
     if kind == play.DOUBLE_SAMPLING:
         arm, number = play.double_sampling(whole, real, alarms, time, address, p, votes)
     elif kind == play.TOP_TWO:
-        arm = play.top_two(real, address, p, votes)
+        arm = play.top_two(whole, real, address, p, votes)
     else:
         arm = play.choose_by_value(whole, real, family, parameters, None, truth, time, address, values, starts, sample)
     if pays == reward.GAUSSIAN:

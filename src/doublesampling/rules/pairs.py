@@ -71,7 +71,7 @@ def pairs_step(
     if kind == play.DOUBLE_SAMPLING:
         arm, number = play.double_sampling(whole, real, alarms, time, address, p, votes)
     elif kind == play.TOP_TWO:
-        arm = play.top_two(real, address, p, votes)
+        arm = play.top_two(whole, real, address, p, votes)
     else:
         arm = play.choose_by_value(
             whole, real, family, parameters, None, truth, time, address, values, starts, sample

@@ -123,17 +123,16 @@ def counts_wins(kind: int) -> bool:
 
 
 @rule
-def top_two(real: FloatArray, address: Address, p: FloatArray, votes: IntArray) -> int:
-    """Top-two Thompson sampling where p is known."""
-    draw_candidates(address, 1, p, votes)
-    return second_of_two(address, mode(votes, True, address), real[EPSILON], p)
-
-
-@spliced
 def one_candidate(whole: IntArray, address: Address, p: FloatArray, votes: IntArray) -> int:
     """Thompson sampling where p is known: double sampling's choice with N = 1."""
     draw_candidates(address, min(whole[CAP], 1), p, votes)
     return mode(votes, whole[FIRST_OF_TIES] == 1, address)
+
+
+@rule
+def top_two(whole: IntArray, real: FloatArray, address: Address, p: FloatArray, votes: IntArray) -> int:
+    """Top-two Thompson sampling where p is known."""
+    return second_of_two(address, one_candidate(whole, address, p, votes), real[EPSILON], p)
 
 
 @rule
