@@ -53,6 +53,22 @@ def test_uniforms_stay_strictly_inside_even_at_the_extreme_words():
     assert 1.0 - 2.0**-53 == highest < 1.0
 
 
+def test_a_stream_gives_the_published_answers():
+    """SplitMix64 from 1234567, as its reference implementation prints it."""
+    word = np.uint64(1234567)
+    for wanted in (6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431):
+        word, found = draws.next_uniform(word)
+        word = np.uint64(word)
+        assert found == ((wanted >> 12) + 0.5) * 2.0**-52
+
+
+def test_streams_begin_where_their_address_says():
+    """Two words of the same address, purpose or index apart, begin two streams."""
+    address = (np.uint64(3), np.uint64(0), np.uint64(2), np.uint64(9))
+    starts = {int(draws.stream(address, np.uint64(p), np.uint64(i))) for p in (7, 8) for i in range(50)}
+    assert len(starts) == 100
+
+
 def test_every_part_of_an_address_matters():
     home: Any = (U(1), U(2), U(3), U(4))
     seen = {draws.uniforms(home, U(5), U(6))}

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from doublesampling.rules import belief, play, reward
 from doublesampling.rules.choice import explore, mode
-from doublesampling.rules.compiled import inlined, rule, spliced
+from doublesampling.rules.compiled import rule, spliced
 from doublesampling.rules.directed import best_of_draw, directed_choice, tally_draws
-from doublesampling.rules.draws import POSTERIOR, SHARES, Address, fill_dirichlet, log_gamma_draw, quick_gamma, uniforms
+from doublesampling.rules.draws import POSTERIOR, SHARES, Address, fill_dirichlet, next_uniform, quick_gamma, stream
 from doublesampling.rules.rivals import bayes_ucb_log_tail, sample_rank
 
 FloatArray = NDArray[np.float64]
@@ -29,28 +29,28 @@ def mean_value(weights: FloatArray, values: FloatArray) -> float:
     return weighted / total
 
 
-@inlined
-def _quick_draw(
-    address: Address, index: np.uint64, concentration: FloatArray, values: FloatArray, spreads: FloatArray
-) -> float:
-    """The same from Gamma draws that cannot underflow, two of them from one block of uniforms.
+@rule
+def _fill_quick_draws(
+    address: Address, arm: int, concentration: FloatArray, values: FloatArray, spreads: FloatArray, draws: FloatArray
+) -> None:
+    """All draws of one arm whose concentrations are 1 or more: Gamma draws that cannot underflow, from one stream.
 
-    Where a block does not make a draw, it is found at an address of its own. spreads : 1 / sqrt(9 concentration - 3).
+    concentration and spreads : float arrays (category), spreads a work space. draws : float array (sample, arm).
     """
-    size = values.size
-    total = weighted = u0 = u1 = u2 = u3 = 0.0
-    for k in range(size):
-        if k % 2 == 0:
-            u0, u1, u2, u3 = uniforms(address, SHARES, index * np.uint64((size + 1) // 2) + np.uint64(k // 2))
-        share = quick_gamma(u0, u1, concentration[k] - 1.0 / 3.0, spreads[k])
-        if share < 0.0:
-            share = math.exp(
-                log_gamma_draw(address, POSTERIOR, index * np.uint64(size) + np.uint64(k), concentration[k])
-            )
-        u0, u1 = u2, u3
-        total += share
-        weighted += share * values[k]
-    return weighted / total
+    for k in range(values.size):
+        spreads[k] = 1.0 / math.sqrt(9.0 * concentration[k] - 3.0)
+    word = stream(address, SHARES, np.uint64(arm))
+    for m in range(draws.shape[0]):
+        total = weighted = 0.0
+        for k in range(values.size):
+            share = -1.0
+            while share < 0.0:
+                word, u = next_uniform(word)
+                word, other = next_uniform(word)
+                share = quick_gamma(u, other, concentration[k] - 1.0 / 3.0, spreads[k])
+            total += share
+            weighted += share * values[k]
+        draws[m, arm] = weighted / total
 
 
 @rule
@@ -64,14 +64,11 @@ def fill_reward_draws(
         for k in range(values.size):
             least = min(least, concentration[a, k])
         if least >= 1.0:
-            for k in range(values.size):
-                shares[k] = 1.0 / math.sqrt(9.0 * concentration[a, k] - 3.0)
-            for m in range(samples):
-                draws[m, a] = _quick_draw(address, np.uint64(m * arms + a), concentration[a], values, shares)
-        else:
-            for m in range(samples):
-                fill_dirichlet(address, POSTERIOR, np.uint64(m * arms + a), concentration[a], shares)
-                draws[m, a] = mean_value(shares, values)
+            _fill_quick_draws(address, a, concentration[a], values, shares, draws)
+            continue
+        for m in range(samples):
+            fill_dirichlet(address, POSTERIOR, np.uint64(m * arms + a), concentration[a], shares)
+            draws[m, a] = mean_value(shares, values)
 
 
 @rule

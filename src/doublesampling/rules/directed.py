@@ -41,6 +41,8 @@ def best_of_draw(draws: FloatArray, m: int) -> int:
             best, ties = a, 1
         elif draws[m, a] == draws[m, best]:
             ties += 1
+    if ties == 1:
+        return best
     skip = m % ties
     for a in range(best, draws.shape[1]):
         if draws[m, a] == draws[m, best]:

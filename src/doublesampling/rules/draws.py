@@ -82,6 +82,22 @@ def uniform(address: Address, purpose: np.uint64, index: np.uint64) -> float:
 
 
 @rule
+def stream(address: Address, purpose: np.uint64, index: np.uint64) -> np.uint64:
+    """Where a stream begins: for loops that draw thousands of numbers at one address, each with next_uniform."""
+    seed, bandit, realization, time = address
+    return philox(index, purpose, time, realization, seed, bandit)[0]
+
+
+@inlined
+def next_uniform(word: np.uint64) -> tuple[np.uint64, float]:
+    """The next word of a stream and its uniform, by SplitMix64 (Steele, Lea and Flood, 2014)."""
+    word = word + _WEYL_0
+    mixed = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word, _inside(mixed ^ (mixed >> np.uint64(31)))
+
+
+@rule
 def normal(address: Address, purpose: np.uint64, index: np.uint64) -> float:
     """A standard normal draw, by inversion of one uniform."""
     return normal_quantile(uniform(address, purpose, index))
