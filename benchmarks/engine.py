@@ -55,6 +55,7 @@ BEYOND: list[tuple[str, Any, Any, Any, int, str]] = [
     ("2 exponential arms", ds.ExponentialBandit([2.0, 2.5]), None, ds.DoubleSampling(), 256, "2 Poisson arms"),
     ("2 Beta arms that forget", TWO, FORGETS, ds.DoubleSampling(), 256, "2 Poisson arms"),
     ("directed, 2 that forget", TWO, FORGETS, ds.InformationDirected(), 256, "2 Beta arms that forget"),
+    ("10 Beta arms", TEN, None, ds.DoubleSampling(), 128, ""),
     ("10 Beta arms that forget", TEN, TEN_FORGET, ds.DoubleSampling(), 32, ""),
     ("directed, 10 that forget", TEN, TEN_FORGET, ds.InformationDirected(), 16, "10 Beta arms that forget"),
     ("10 Poisson arms", ds.PoissonBandit(list(np.linspace(1, 3, 10))), None, ds.DoubleSampling(), 32,
