@@ -24,7 +24,7 @@ import sqlalchemy as sa
 
 import doublesampling as ds
 from doublesampling.live import schema
-from doublesampling.live.store import open_store
+from doublesampling.live.opening import open_store
 from tests import soak
 
 
@@ -53,10 +53,10 @@ def small_disk(size: str) -> Iterator[Path | None]:
 
 def open_again(folder: Path) -> None:
     """Let go of whatever holds files in a folder."""
-    from doublesampling.live import store
+    from doublesampling.live import opening
 
-    for url in [u for u in store._stores if str(folder) in u]:
-        store._stores.pop(url).close()
+    for url in [u for u in opening._stores if str(folder) in u]:
+        opening._stores.pop(url).close()
 
 
 def fill_sqlite() -> None:

@@ -59,8 +59,8 @@ def storage(request: pytest.FixtureRequest) -> str:
 
 
 def _close() -> None:
-    from doublesampling.live import store
+    from doublesampling.live import opening
 
-    for opened in store._stores.values():
+    for opened in opening._stores.values():
         opened.close()
-    store._stores.clear()
+    opening._stores.clear()

@@ -12,7 +12,7 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from doublesampling.live.store import open_store
+from doublesampling.live.opening import open_store
 from doublesampling.service import keys
 from doublesampling.service.app import create_app
 

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 import doublesampling as ds
 from doublesampling.errors import ConflictError, DoubleSamplingError
 from doublesampling.live import schema
-from doublesampling.live.store import open_store
+from doublesampling.live.opening import open_store
 
 ARMS = ["a", "b", "c"]
 

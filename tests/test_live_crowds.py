@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 import doublesampling as ds
 from doublesampling.errors import StorageFullError, StorageReadOnlyError
-from doublesampling.live.store import open_store
+from doublesampling.live.opening import open_store
 from tests import soak
 
 

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 import doublesampling as ds
 from doublesampling.errors import ConflictError, PausedError
 from doublesampling.live import schema
-from doublesampling.live.store import open_store
+from doublesampling.live.opening import open_store
 
 ARMS = ["placebo", "10 mg", "20 mg"]
 

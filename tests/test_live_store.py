@@ -8,8 +8,8 @@ import sqlalchemy as sa
 import doublesampling as ds
 from doublesampling.errors import NameTakenError, NotFoundError, NotOursError, StorageError, TooNewError, TooOldError
 from doublesampling.live import schema, upgrade
+from doublesampling.live.opening import open_store
 from doublesampling.live.snapshot import Snapshot
-from doublesampling.live.store import open_store
 from tests.test_live_experiment import create
 
 

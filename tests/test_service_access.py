@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from doublesampling.live.store import open_store
+from doublesampling.live.opening import open_store
 from doublesampling.service import keys
 from doublesampling.service.app import create_app
 from tests.service import asked, client, make_key, trial

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 import doublesampling as ds
 from doublesampling.errors import TooOldError
 from doublesampling.live import schema, upgrade
-from doublesampling.live.store import open_store
+from doublesampling.live.opening import open_store
 from doublesampling.service import keys
 
 

@@ -13,7 +13,7 @@ from doublesampling import beliefs, policies
 from doublesampling.errors import DoubleSamplingError, SettingError
 from doublesampling.live import Experiment, Receipt, upgrade
 from doublesampling.live.design import kinds
-from doublesampling.live.store import open_store
+from doublesampling.live.opening import open_store
 
 
 def _open_console() -> Console:

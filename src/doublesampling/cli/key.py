@@ -8,7 +8,7 @@ from rich.table import Table
 
 from doublesampling.cli.experiment import run_one_of
 from doublesampling.live import upgrade
-from doublesampling.live.store import open_store
+from doublesampling.live.opening import open_store
 from doublesampling.service import keys
 
 

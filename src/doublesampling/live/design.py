@@ -99,18 +99,12 @@ def check_text(what: str, value: object) -> str:
 
 
 def make_design(arms: object, belief: Any, policy: Any, seed: object, units: object) -> Design:
-    """A design that is known to work: it can be stored, read back, and has made a decision."""
-    from doublesampling.live.deciding import rehearse
-
+    """A design that can be stored and read back."""
     names = check_arms(arms)
     belief = beliefs.BetaBernoulli(arms=len(names)) if belief is None else belief
     policy = policies.DoubleSampling() if policy is None else policy
     for what, thing, room in (("belief", belief, beliefs), ("policy", policy, policies)):
-        if (
-            not is_dataclass(thing)
-            or isinstance(thing, type)
-            or getattr(room, type(thing).__name__, None) is not type(thing)
-        ):
+        if type(thing).__name__ not in kinds(room) or getattr(room, type(thing).__name__) is not type(thing):
             raise SettingError(
                 f"{what} must be one of doublesampling's own, such as "
                 f"{'BetaBernoulli(arms=2)' if what == 'belief' else 'DoubleSampling()'}, got {checks.shown(thing)}: "
@@ -121,7 +115,6 @@ def make_design(arms: object, belief: Any, policy: Any, seed: object, units: obj
     design = Design(names, belief, policy, checks.seed(seed), checks.one_of("units", units, UNITS))
     if design_from_json(design.to_json()) != design:
         raise SettingError("This design does not survive being stored. Use plain numbers as settings.")
-    rehearse(design)
     return design
 
 

@@ -13,13 +13,15 @@ from doublesampling import checks
 from doublesampling.errors import NameTakenError, NotFoundError, SettingError
 from doublesampling.live import asking, changes, telling, upgrade
 from doublesampling.live.book import Book, default_actor, open_book, signature
+from doublesampling.live.deciding import rehearse
 from doublesampling.live.design import Design, check_text, make_design
 from doublesampling.live.explain import Explanation, explain
 from doublesampling.live.memory import Known
+from doublesampling.live.opening import open_store
 from doublesampling.live.records import Outcome, Receipt, receipt_from_row
 from doublesampling.live.replay import Replay, replay
 from doublesampling.live.schema import decisions, experiments
-from doublesampling.live.store import Store, open_store
+from doublesampling.live.store import Store
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
@@ -51,6 +53,7 @@ class Experiment:
     ) -> Self:
         """Make an experiment. With ``units="once"`` a unit that is asked again gets the decision it has."""
         design = make_design(arms, belief, policy, secrets.randbits(63) if seed is None else seed, units)
+        rehearse(design)
         called = check_text("name", name)
         who = default_actor() if actor is None else check_text("actor", actor)
         store = open_store(storage)

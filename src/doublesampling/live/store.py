@@ -18,14 +18,12 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 from sqlalchemy.engine import Connection, Engine
 
-from doublesampling.errors import MissingExtraError, StorageBusyError, StorageError
+from doublesampling.errors import StorageBusyError
 from doublesampling.live import troubles
 from doublesampling.live.snapshot import Snapshot
 
 T = TypeVar("T")
-DEFAULT = "sqlite:///doublesampling.db"
 _ATTEMPTS = 200
-_FORMS = "Write sqlite:///trial.db, or postgresql://user@host/database."
 
 
 class Store:
@@ -109,59 +107,3 @@ class Store:
         if self._engine is not None and self._process == os.getpid():
             self._engine.dispose()
             self._engine = None
-
-
-_stores: dict[str, Store] = {}
-_keeping = threading.Lock()
-
-
-def _renew_locks() -> None:
-    """A forked child must not wait for a lock that a thread of its parent held."""
-    global _keeping
-    _keeping = threading.Lock()
-    _stores.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_locks)
-
-
-def locate(storage: str | None) -> sa.URL:
-    """The URL of a store: as given, or from DOUBLESAMPLING_STORAGE, or a file in the current folder."""
-    text = storage if storage is not None else os.environ.get("DOUBLESAMPLING_STORAGE") or DEFAULT
-    try:
-        url = sa.make_url(text)
-    except (exc.ArgumentError, ValueError, AttributeError):
-        raise StorageError(f"storage must be a URL, got {text!r}. {_FORMS}") from None
-    if url.drivername in ("postgresql", "postgres"):
-        url = url.set(drivername="postgresql+psycopg")
-    return url
-
-
-def open_store(storage: "str | Store | None") -> Store:
-    """The store at a URL; one per process and URL."""
-    if isinstance(storage, Store):
-        return storage
-    url = locate(storage)
-    key = url.render_as_string(hide_password=False)
-    with _keeping:
-        if key not in _stores:
-            _stores[key] = _make(url)
-        return _stores[key]
-
-
-def _make(url: sa.URL) -> Store:
-    if url.drivername in ("sqlite", "sqlite+pysqlite"):
-        from doublesampling.live.sqlite import SqliteStore
-
-        return SqliteStore(url)
-    if url.drivername == "postgresql+psycopg":
-        try:
-            import psycopg  # noqa: F401
-        except ImportError:
-            message = "A postgresql:// store needs psycopg: pip install 'doublesampling[postgres]'"
-            raise MissingExtraError(message) from None
-        from doublesampling.live.postgres import PostgresStore
-
-        return PostgresStore(url)
-    raise StorageError(f"storage of the kind {url.drivername!r} is not known. {_FORMS}")

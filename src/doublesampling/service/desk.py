@@ -14,7 +14,7 @@ from doublesampling.live import upgrade
 from doublesampling.live.book import Book
 from doublesampling.live.experiment import Experiment
 from doublesampling.live.groups import Writer
-from doublesampling.live.store import open_store
+from doublesampling.live.opening import open_store
 from doublesampling.live.tally import Tally
 from doublesampling.service.keys import Ring
 from doublesampling.service.metrics import Metrics
