@@ -48,7 +48,7 @@ horizon: $(READY) ## evidence for the horizon-aware rule, some ten minutes
 rewards: $(READY) ## other rewards, and what the prior does, some minutes
 	$(BIN)/python benchmarks/rewards.py
 
-soak: $(READY) ## crowds, races, kills and full disks against both stores, then the service under load, some half an hour
+soak: $(READY) ## crowds, races, kills and full disks against both stores, then the service under load, about an hour
 	$(BIN)/python -W ignore -m benchmarks.soak
 	$(BIN)/python -W ignore -m benchmarks.load
 

@@ -219,6 +219,9 @@ def main() -> int:
             server = start_server(folder)
             say(server.psql("SELECT version();").splitlines()[2].split(" on ")[0].strip())
             suite(lambda: new_database(server), numbers)
+            with tempfile.TemporaryDirectory() as notes:
+                found = soak.server_kills(new_database(server), server, numbers["kills"] // 4, Path(notes))
+            say(f"  kill -9 of the server: {shown(found)}")
             fill_postgres(server)
             read_only_postgres(server)
             if not options.skip_million:

@@ -1,5 +1,6 @@
 """Crowds, races and killed workers: what a store must stand. `make soak` uses large numbers, the tests small ones."""
 
+import contextlib
 import multiprocessing
 import os
 import random
@@ -8,10 +9,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 import sqlalchemy as sa
 
 import doublesampling as ds
-from doublesampling.errors import ConflictError, DoubleSamplingError
+from doublesampling.errors import ConflictError, DoubleSamplingError, StorageError
 from doublesampling.live import schema
 from doublesampling.live.opening import open_store
 
@@ -186,6 +188,63 @@ def _check_kills(url: str, exp: ds.Experiment, folder: Path) -> dict[str, Any]:
         "integrity": integrity(url),
         "replay": exp.replay().agrees,
     }
+
+
+def _patient_worker(url: str, worker: int, notes: str, stop: Any, strangers: Any) -> None:
+    """Ask and tell until told to stop; what the store refuses is tried again under the same key."""
+    file = os.open(f"{notes}/{worker}", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+    exp, i = ds.Experiment.load("soak", storage=url), 0
+    while not stop.is_set():
+        try:
+            d = exp.ask(request_key=f"{worker}-{i}")
+            os.write(file, f"ask {d.id} -\n".encode())
+            value = paid(worker * 100_000 + i)
+            exp.tell(d.id, value)
+            os.write(file, f"tell {d.id} {value}\n".encode())
+            i += 1
+        except StorageError:  # a dead server is told in our own words
+            time.sleep(0.05)
+        except BaseException as problem:
+            strangers.put(repr(problem))
+            return
+
+
+def server_kills(url: str, server: Any, number: int, folder: Path, crew: int = 4) -> dict[str, Any]:
+    """The PostgreSQL server is killed with all its processes under load, and started again; clients simply go on."""
+    exp, context, dice = create(url), processes(), random.Random(4)
+    stop, strangers = context.Event(), context.Queue()
+    everyone = [
+        context.Process(target=_patient_worker, args=(url, w, str(folder), stop, strangers), daemon=True)
+        for w in range(crew)
+    ]
+    for process in everyone:
+        process.start()
+    for _ in range(number):
+        before = _noted(folder)
+        while _noted(folder) < before + 20 * crew and any(process.is_alive() for process in everyone):
+            time.sleep(0.02)  # well under way, also after the last restart
+        time.sleep(dice.random() * 0.2)
+        _kill_server(server)
+        server.ensure_postgres_running()
+    stop.set()
+    for process in everyone:
+        process.join()
+    found = _check_kills(url, exp, folder) | {"kills": number}
+    return found | {"strangers": [] if strangers.empty() else [strangers.get()]}
+
+
+def _noted(folder: Path) -> int:
+    return sum(file.read_bytes().count(b"\n") for file in folder.iterdir())
+
+
+def _kill_server(server: Any) -> None:
+    """No process of the server gets to say goodbye."""
+    head = psutil.Process(server.get_pid())
+    family = [head, *head.children(recursive=True)]
+    for process in family:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(family, timeout=30)
 
 
 def integrity(url: str) -> str:

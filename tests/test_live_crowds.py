@@ -34,6 +34,18 @@ def test_what_was_acknowledged_survives_kill_9(storage, tmp_path):
     assert found["replay"]
 
 
+def test_what_was_acknowledged_survives_the_death_of_the_server(postgres, postgres_url, tmp_path):
+    """PostgreSQL is killed under load; clients hear of it in our words, try again, and go on."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    found = soak.server_kills(postgres_url, postgres, 2, folder, crew=2)
+    assert found["strangers"] == []
+    assert found["told"] > 40
+    assert (found["asked_lost"], found["told_lost"], found["twice"]) == (0, 0, 0)
+    assert found["integrity"] == "ok"
+    assert found["replay"]
+
+
 def test_racers_with_one_key_get_one_decision(storage):
     exp = soak.create(storage)
     start, found = threading.Barrier(8), []
