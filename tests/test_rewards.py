@@ -145,6 +145,35 @@ def test_quick_draws_of_the_mean_value(category):
     assert_mean(levels[1:, 0] * levels[:-1, 1], 0.0)
 
 
+def test_quick_draws_follow_their_stream():
+    """SplitMix64 and Marsaglia and Tsang's method in plain Python, two fresh uniforms per attempt."""
+    weights, values = np.array([[1.0, 1.5, 4.0]] * 2), np.array([0.0, 1.0, 5.0])
+    words = np.array([3, 0, 0, 1], dtype=np.uint64)
+    drawn = doors.dirichlet_draws(weights, values, 300, words)
+    for arm in range(2):
+        address = (np.uint64(3), np.uint64(0), np.uint64(0), np.uint64(1))
+        word = int(draws.stream(address, draws.SHARES, np.uint64(arm)))
+
+        def fresh() -> float:
+            nonlocal word
+            word = (word + 0x9E3779B97F4A7C15) % 2**64
+            mixed = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+            mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB % 2**64
+            return ((mixed ^ (mixed >> 31)) // 2**12 + 0.5) / 2**52
+
+        def gamma(shape: float) -> float:
+            d = shape - 1.0 / 3.0
+            while True:
+                x, u = float(stats.norm.ppf(fresh())), fresh()
+                v = (1.0 + x / math.sqrt(9.0 * d)) ** 3
+                if v > 0.0 and math.log(u) < 0.5 * x * x + d - d * v + d * math.log(v):
+                    return d * v
+
+        for sample in range(300):
+            shares = np.array([gamma(weight) for weight in weights[arm]])
+            assert drawn[sample, arm] == pytest.approx(shares @ values / shares.sum(), rel=1e-9)
+
+
 def test_a_dirichlet_of_two_categories_is_a_beta():
     dirichlet, beta = ds.DirichletCategorical(arms=2, values=[0, 1]), ds.BetaBernoulli(arms=2)
     arms, rewards = [0, 0, 1, 1, 1], [0, 1, 1, 1, 0]
@@ -320,6 +349,7 @@ def test_directed_sampling_favours_no_twin():
     first, other, second = ds.decide(ds.InformationDirected(), known, state, seed=1).propensities
     assert 0.0 < other < 1.0
     assert first == pytest.approx(second)
+    assert first + other + second == pytest.approx(1.0)
 
 
 def test_directed_sampling_favours_no_arm_by_its_place():
