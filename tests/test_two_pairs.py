@@ -10,6 +10,7 @@ import doublesampling as ds
 from doublesampling.engine.families.beta import start_track
 from doublesampling.rules import directed, doors, recurrence, two_pairs
 from doublesampling.rules.belief import BETA, GAMMA, INVERSE_GAMMA, STUDENT
+from doublesampling.rules.optimality import EXACT, PANEL_NODES, PANEL_ROWS, SURVEY_COLUMNS
 
 RANGES = [(0.5, 3.0), (1.0, 30.0), (0.3, 1e3), (5.0, 1e5), (0.3, 1e6)]
 
@@ -22,6 +23,14 @@ def beta_arms(rng: np.random.Generator, least: float, most: float) -> np.ndarray
         share = special.expit(math.log(counts[0, 0] / counts[0, 1]) + away)
         counts[1] = np.clip(counts[1].sum() * np.array([share, 1.0 - share]), least, most)
     return np.column_stack([counts, np.zeros(2)])
+
+
+def by_quadrature(family: int, arms: np.ndarray) -> np.ndarray:
+    """What directed sampling needs, integrated in panels, whatever closed form there is."""
+    work, survey = np.empty((len(arms) + directed.EXTRA_ROWS, len(arms))), np.empty((len(arms), SURVEY_COLUMNS))
+    panel, partial = np.empty((len(arms) + 1, PANEL_ROWS, PANEL_NODES)), np.empty((len(arms) + 2, PANEL_NODES))
+    directed.tally_exactly(family, arms, EXACT, survey, panel, partial, work)
+    return work
 
 
 @pytest.mark.parametrize(("least", "most"), RANGES)
@@ -80,7 +89,7 @@ def test_what_directed_sampling_needs_of_two_arms(family: int) -> None:
     rng = np.random.default_rng(3)
     for _ in range(300):  # not so heavy a tail that the quadrature leaves out what it pays
         arms = np.column_stack([np.exp(rng.uniform([1.2, 0.2], 4.0, (2, 2))), np.zeros(2)])
-        work, exact = np.empty((2 + directed.EXTRA_ROWS, 2)), doors.tally_exactly(family, arms)
+        work, exact = np.empty((2 + directed.EXTRA_ROWS, 2)), by_quadrature(family, arms)
         two_pairs.tally_two(family, arms, work)
         if exact[2].min() < 1e-6:
             continue
@@ -100,6 +109,8 @@ def test_what_a_heavy_tail_pays(shape: float) -> None:
     assert work[0, 0] == pytest.approx(first * special.betainc(shape - 1.0, shape + 0.5, 3.0 / 7.0), rel=1e-9)
     assert work[0, 1] == pytest.approx(second * special.betainc(shape, shape - 0.5, 3.0 / 7.0), rel=1e-9)
     assert work[:2].sum(axis=0) == pytest.approx([first, second], rel=1e-12)
+    exact = by_quadrature(INVERSE_GAMMA, arms)
+    np.testing.assert_allclose(exact[:3], work[:3], rtol=1e-6)
 
 
 @pytest.mark.parametrize("arms", [2, 3])
@@ -120,6 +131,48 @@ def test_the_recurrence_knows_what_directed_sampling_needs(arms: int) -> None:
         (alpha if success else beta)[arm] += 1.0
 
 
+CERTAIN = {
+    "2 Beta": (ds.BernoulliBandit([0.4, 0.6]), ds.BetaBernoulli(arms=2, alpha=[400, 600], beta=[600, 400])),
+    "2 Beta that forget": (
+        ds.BernoulliBandit([0.4, 0.6]),
+        ds.BetaBernoulli(arms=2, alpha=[400, 600], beta=[600, 400], discount=0.9999),
+    ),
+    "3 Beta": (
+        ds.BernoulliBandit([0.4, 0.6, 0.4]),
+        ds.BetaBernoulli(arms=3, alpha=[400, 600, 400], beta=[600, 400, 600]),
+    ),
+    "Gamma": (ds.PoissonBandit([3.0, 5.0]), ds.GammaPoisson(arms=2, shape=[300, 400], rate=[100, 80])),
+    "inverse Gamma": (
+        ds.ExponentialBandit([0.4, 2.7]),
+        ds.GammaExponential(arms=2, shape=[66, 434], rate=[25, 1189]),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CERTAIN)
+@pytest.mark.parametrize("policy", [ds.InformationDirected(), ds.TopTwo(), ds.DoubleSampling()], ids=repr)
+def test_what_is_certain_is_played(name: str, policy: object) -> None:
+    """Where the posterior leaves no doubt, rounding must not make one: in the engine as in decide."""
+    bandit, known = CERTAIN[name]
+    seen = ds.simulate(bandit, [policy], belief=known, horizon=50, realizations=2, seed=1, keep="trajectories",
+                       device="cpu")  # fmt: skip
+    assert (seen.trajectory_arm.values == 1).all()
+    decision = ds.decide(policy, known, known.prior(), seed=1)
+    assert decision.arm == 1
+    assert decision.propensities[1] == pytest.approx(1.0)
+
+
+def test_a_prior_that_is_sure_of_the_wrong_arm_can_be_convinced() -> None:
+    """The overlap of its arms underflows: no recurrence could bring it back."""
+    known = ds.BetaBernoulli(arms=2, alpha=[4000, 1600], beta=[4000, 6400])
+    assert start_track(np.array([4000.0, 1600.0]), np.array([4000.0, 6400.0])).size == 0
+    assert start_track(np.array([1.0, 1e12]), np.array([1.0, 1e12])).size == 0
+    assert start_track(np.array([4000.0, 1600.0, 1.0]), np.array([4000.0, 6400.0, 1.0])).size == 0
+    seen = ds.simulate(ds.BernoulliBandit([0.0, 0.2]), [ds.DoubleSampling(horizon=16_000)], belief=known, horizon=16_000,
+                       realizations=1, seed=1, times=[16_000], device="cpu")  # fmt: skip
+    assert seen.probability_optimal.values.ravel() == pytest.approx([0.0, 1.0], abs=1e-3)
+
+
 @pytest.mark.parametrize("truth", [[0.4, 0.8], [0.3, 0.5, 0.6]])
 def test_directed_sampling_in_the_engine_walks_the_steps_of_decide(truth: list[float]) -> None:
     """By the recurrence there, by quadrature here, for as long as they are in doubt and after."""
@@ -131,3 +184,15 @@ def test_directed_sampling_in_the_engine_walks_the_steps_of_decide(truth: list[f
         arm = int(seen.trajectory_arm[0, 0, 0, t])
         assert ds.decide(ds.InformationDirected(), known, state, seed=3, time=t + 1).arm == arm
         state = known.update(state, arm, float(seen.trajectory_reward[0, 0, 0, t]))
+
+
+def test_propensities_of_top_two_sum_to_one_where_doubt_ends() -> None:
+    """As the arms are played, from some doubt to none."""
+    known = ds.BetaBernoulli(arms=2)
+    for wins in (60, 45, 40, 35, 30, 20):
+        state = known.update_batch(
+            known.prior(), [0] * 100 + [1] * 100, ([1] * wins + [0] * (100 - wins)) + [1] * 70 + [0] * 30
+        )
+        found = [ds.decide(ds.TopTwo(), known, state, seed=1, time=t) for t in range(1, 200)]
+        assert found[0].propensities.sum() == pytest.approx(1.0)
+        assert np.mean([d.arm == 0 for d in found]) == pytest.approx(found[0].propensities[0], abs=0.2)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from doublesampling import checks
 from doublesampling.checks import settings
 from doublesampling.errors import SettingError
-from doublesampling.rules import candidates, doors, play
+from doublesampling.rules import candidates, doors, play, rivals
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -260,12 +260,20 @@ class TopTwo:
         p = evidence.probability_optimal(None)
         first, _, _ = doors.choose_candidate(p, 1, True, evidence.words)
         arm = doors.second_of_two(first, self.share, p, evidence.words)
-        rest = 1.0 - p
-        after = np.divide(p, rest, out=np.zeros_like(p), where=rest > 0.0)
-        propensities = p * (self.share + (1.0 - self.share) * (after.sum() - after))
-        if (rest <= 0.0).any():  # nobody is left to come second
-            propensities = p.copy()
-        return _alone(arm, p, propensities)
+        return _alone(arm, p, self._propensities(p))
+
+    def _propensities(self, p: FloatArray) -> FloatArray:
+        """Each arm first, and each other one after it, but where nobody challenges."""
+        propensities = np.zeros_like(p)
+        for first, chance in enumerate(p):
+            others = p.copy()
+            others[first] = 0.0
+            rest = others.sum()
+            share = self.share if rest >= rivals.SURE else 1.0
+            propensities[first] += chance * share
+            if share < 1.0:
+                propensities += chance * (1.0 - share) * others / rest
+        return propensities
 
 
 @settings

@@ -10,13 +10,14 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules.belief import BETA, GAMMA, INVERSE_GAMMA, marginal_mean, reward_of_coordinate
+from doublesampling.rules.belief import BETA, GAMMA, INVERSE_GAMMA, marginal_centre, marginal_mean, reward_of_coordinate
 from doublesampling.rules.compiled import inlined, rule
 from doublesampling.rules.draws import EXPLORATION, Address, uniform
 from doublesampling.rules.optimality import (
     CENTRE,
     UPPER,
     Fineness,
+    edge,
     gather_upward,
     node_of,
     panel_bottom,
@@ -85,6 +86,33 @@ def _panel_tally(count: int, rewards: FloatArray, panel: FloatArray, partial: Fl
 
 
 @rule
+def _upper_edge_of_pay(shape: float, rate: float, fall: float) -> float:
+    """Where the tail of an inverse Gamma law times its reward ends: one of a shape less, as far as numbers reach."""
+    less = max(shape - 1.0, 0.05)
+    centre = marginal_centre(INVERSE_GAMMA, less, rate)
+    return min(centre + edge(INVERSE_GAMMA, less, rate, 0.0, 1.0, fall), centre + 600.0)
+
+
+@rule
+def _complete_tally(family: int, parameters: FloatArray, work: FloatArray) -> None:
+    """Scale the probabilities to 1; where no panel entered an arm, the one of the highest mean is surely the best."""
+    count = parameters.shape[0]
+    total, best = 0.0, 0
+    for a in range(count):
+        total += work[count, a]
+        if work[count + 1, a] > work[count + 1, best]:  # what is left of each mean: all of it
+            best = a
+    if total < 0.5:
+        for a in range(count):
+            work[best, a] = marginal_mean(family, parameters[a, 0], parameters[a, 1])
+        work[count, best] = total = 1.0
+    for b in range(count):
+        work[count, b] /= total
+        for a in range(count):
+            work[b, a] /= total
+
+
+@rule
 def tally_exactly(
     family: int, parameters: FloatArray, fineness: Fineness, arms: FloatArray, panel: FloatArray, partial: FloatArray,
     work: FloatArray,
@@ -98,6 +126,8 @@ def tally_exactly(
         for a in range(count):
             work[i, a] = 0.0
     for a in range(count):
+        if family == INVERSE_GAMMA:  # what it pays is found where its law times its reward is
+            arms[a, UPPER] = _upper_edge_of_pay(parameters[a, 0], parameters[a, 1], fineness[0])
         top = max(top, arms[a, UPPER])
         work[count + 1, a] = marginal_mean(family, parameters[a, 0], parameters[a, 1])  # what is left of it below top
     rewards, weighted = partial[count], partial[count + 1]
@@ -115,17 +145,19 @@ def tally_exactly(
             work[count + 1, a] -= gather_upward(weighted, work[count + 1, a], partial[a])
         _panel_tally(count, rewards, panel, partial, work)
         top = bottom
+    _complete_tally(family, parameters, work)
 
 
 @rule
 def fill_regret_and_information(work: FloatArray) -> None:
-    """Two more rows of work, from those above."""
+    """Two more rows of work, from those above. An arm that is as good as never the best counts for neither."""
     arms = work.shape[1]
     for a in range(arms):
         mean = regret = information = 0.0
         for b in range(arms):
-            mean += work[b, a]
-            regret += work[b, b] - work[b, a]  # never below zero, term by term
+            if work[arms, b] > _CERTAIN:
+                mean += work[b, a]
+                regret += max(work[b, b] - work[b, a], 0.0)
         for b in range(arms):
             if work[arms, b] > _CERTAIN:
                 change = work[b, a] / work[arms, b] - mean
@@ -158,10 +190,13 @@ def fill_chances(regret: FloatArray, information: FloatArray, chances: FloatArra
 
     The ratio is a convex function of the chances, so what equally good ones share is as good as each.
     """
-    alone = math.inf
+    alone = least = math.inf
     for a in range(regret.size):
         chances[a] = 0.0
+        least = min(least, regret[a])
         alone = min(alone, _ratio(regret[a], information[a]))
+    if math.isinf(alone):  # nothing is to be learned
+        alone = 0.0
     mixed = alone * (1.0 - _SAME)
     for a in range(regret.size):
         for b in range(a):
@@ -177,7 +212,7 @@ def fill_chances(regret: FloatArray, information: FloatArray, chances: FloatArra
                     total += 1.0
     else:
         for a in range(regret.size):
-            if _ratio(regret[a], information[a]) <= alone * (1.0 + _SAME):
+            if _ratio(regret[a], information[a]) <= alone * (1.0 + _SAME) or (alone == 0.0 and regret[a] <= least):
                 chances[a] = 1.0
                 total += 1.0
     for a in range(regret.size):

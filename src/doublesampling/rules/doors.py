@@ -26,6 +26,7 @@ from doublesampling.rules import (
     play,
     propensity,
     rivals,
+    two_pairs,
 )
 from doublesampling.rules.compiled import SIMULATED, rule
 
@@ -193,12 +194,15 @@ def tally_draws(draws: FloatArray) -> FloatArray:
 
 @door
 def tally_exactly(family: int, parameters: FloatArray) -> FloatArray:
-    """The same by quadrature from marginals (arm, 3)."""
+    """The same from marginals (arm, 3): in closed form where there is one, else by quadrature."""
     count = parameters.shape[0]
     work, arms = np.empty((count + directed.EXTRA_ROWS, count)), np.empty((count, optimality.SURVEY_COLUMNS))
     panel = np.empty((count + 1, optimality.PANEL_ROWS, optimality.PANEL_NODES))
     partial = np.empty((count + 2, optimality.PANEL_NODES))
-    directed.tally_exactly(family, parameters, optimality.EXACT, arms, panel, partial, work)
+    if family != belief.BETA and two_pairs.resolved(family, parameters):
+        two_pairs.tally_two(family, parameters, work)
+    else:
+        directed.tally_exactly(family, parameters, optimality.EXACT, arms, panel, partial, work)
     return work
 
 

@@ -11,6 +11,8 @@ from doublesampling.rules.draws import EXPLORATION, POSTERIOR, Address, uniform
 
 FloatArray = NDArray[np.float64]
 
+SURE = 1e-9  # of a probability: what top-two sampling leaves to the others, at least
+
 
 @rule
 def bayes_ucb_log_tail(time: float) -> float:
@@ -77,12 +79,13 @@ def imed_index(mean: float, count: float, best: float) -> float:
 def second_of_two(address: Address, first: int, share: float, p: FloatArray) -> int:
     """Top-two sampling (Russo, 2016): the first arm with probability share, else the best of the others.
 
-    The one drawn first from Cat(p) stands aside, and another is drawn from what p leaves to the others.
+    The one drawn first from Cat(p) stands aside, and another is drawn from what p leaves to the others. Where that is
+    next to nothing, nobody challenges: such small numbers are not known well enough to draw from.
     """
     rest = 0.0
     for a in range(p.size):
         rest += p[a] if a != first else 0.0
-    if rest <= 0.0 or uniform(address, EXPLORATION, np.uint64(0)) < share:
+    if rest < SURE or uniform(address, EXPLORATION, np.uint64(0)) < share:
         return first
     point = uniform(address, EXPLORATION, np.uint64(1)) * rest
     last = first

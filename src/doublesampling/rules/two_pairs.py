@@ -5,7 +5,7 @@ Gamma: G / (G + G') of two Gamma variables is a Beta variable, so its distributi
 Beta: p = integral of f(z) F(z) dz over the log odds z, with f of the narrower arm and F of the wider one. Both
 densities share log(1 + e^z), and a sum over equal steps converges faster than any power of the step. F is summed along
 the way: a sum of equal steps that ends at z is off by terms in the derivatives at z (Euler and Maclaurin), which are
-known. Everything that is added is positive, so that a small probability keeps its digits.
+known. Nothing large is taken off again, so that a small probability keeps its digits.
 
 The overlap is the integral of the product of both densities, over the log odds or the logarithm of the reward. It tells
 by how much one more success would change p (recurrence.py), and so what an arm pays where it is the best (tally_two).
@@ -24,6 +24,7 @@ FloatArray = NDArray[np.float64]
 
 _STEP, _LONGEST = 0.65, 0.5  # in deviations of the narrower arm; in log odds, which bend within pi
 _FALL = 24.0  # a density below e^-24 of its peak is left out
+_MOST_SHAPE = 1e9  # of Gamma arms: beyond it the continued fraction of the incomplete beta function stops too soon
 _LEAST, _MOST = 0.3, 1e6  # of counts: smaller ones reach too far, larger ones round the logarithm away
 
 
@@ -33,7 +34,7 @@ def resolved(family: int, parameters: FloatArray) -> bool:
     if parameters.shape[0] != 2 or family not in (BETA, GAMMA, INVERSE_GAMMA):
         return False
     if family != BETA:
-        return True
+        return parameters[0, 0] <= _MOST_SHAPE and parameters[1, 0] <= _MOST_SHAPE
     least = min(parameters[0, 0], parameters[0, 1], parameters[1, 0], parameters[1, 1])
     most = max(parameters[0, 0], parameters[0, 1], parameters[1, 0], parameters[1, 1])
     return least >= _LEAST and most <= _MOST
@@ -120,7 +121,7 @@ def _first_beta_above_second(
     if mirrored:
         alpha, beta, other_alpha, other_beta = beta, alpha, other_beta, other_alpha
     p, overlap = _narrow_above_wide(alpha, beta, other_alpha, other_beta)
-    p = min(p, 1.0)
+    p = min(max(p, 0.0), 1.0)
     if swapped != mirrored:
         return 1.0 - p, p, overlap
     return p, 1.0 - p, overlap

@@ -16,6 +16,7 @@ from doublesampling.rules.doors import kernel
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+_MOST_COUNTS, _LEAST_OVERLAP = 1e6, 1e-200
 
 
 @kernel
@@ -78,7 +79,10 @@ def beta_work(problem: PackedProblem, policy: PackedPolicy) -> tuple[Any, ...]:
 
 
 def start_track(alpha: FloatArray, beta: FloatArray) -> FloatArray:
-    """The recurrence of two or three Beta arms at their prior; empty for more."""
+    """The recurrence of two or three Beta arms at their prior; empty for more, and where it would be inexact.
+
+    Counts above a million round the beta functions away; an overlap that underflows would never come back.
+    """
 
     def log_beta(a: float, b: float) -> float:
         return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
@@ -91,20 +95,21 @@ def start_track(alpha: FloatArray, beta: FloatArray) -> FloatArray:
             return np.full(len(a), 1.0 / len(a))
         return doors.exact_optimality(belief_rules.BETA, np.column_stack([a, b, np.zeros(len(a))]))
 
-    if alpha.size > 3:
+    if alpha.size > 3 or max(alpha.max(), beta.max()) > _MOST_COUNTS:
         return np.empty(0)
     track = np.zeros(recurrence.TRACK_SIZE)
     track[: alpha.size] = exact(alpha, beta)
     if alpha.size == 2:
         track[1] = overlap(alpha[0], beta[0], alpha[1], beta[1])
-        return track
+        return track if track[1] > _LEAST_OVERLAP else np.empty(0)
     for third in range(3):
         i, j = (third + 1) % 3, (third + 2) % 3
         a, b = alpha[i] + alpha[j], beta[i] + beta[j]
         track[recurrence.PAIR + third] = overlap(alpha[i], beta[i], alpha[j], beta[j])
         track[recurrence.BELOW + third] = exact([a, alpha[third]], [b, beta[third]])[0]
         track[recurrence.PAIR_BELOW + third] = overlap(a, b, alpha[third], beta[third])
-    return track
+    overlaps = track[[recurrence.PAIR + i for i in range(3)] + [recurrence.PAIR_BELOW + i for i in range(3)]]
+    return track if overlaps.min() > _LEAST_OVERLAP else np.empty(0)
 
 
 def _pack(bandit: BernoulliBandit, belief: BetaBernoulli) -> PackedProblem:
