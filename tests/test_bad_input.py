@@ -61,6 +61,13 @@ LINEAR = ds.LinearGaussian(arms=2, dimension=2)
         (lambda: ds.LinearGaussian(arms=2, dimension=1, covariance=1e300), SettingError, "within 1e50"),
         (lambda: BERNOULLI.marginals(BERNOULLI.prior()).draws(10**12), SettingError, "samples must be"),
         (
+            lambda: ds.simulate(
+                ds.BernoulliBandit([0.4, 0.8]), ds.ThompsonSampling(), horizon=10, realizations=10**12, seed=1
+            ),
+            SettingError,
+            "would keep about 8,0.. GB",
+        ),
+        (
             lambda: ds.decide(ds.DoubleSampling(samples=10**9), CATEGORIES, CATEGORIES.prior(), seed=1),
             SettingError,
             "samples must be .* to 50,000,000.* kept in memory",

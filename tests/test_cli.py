@@ -176,3 +176,14 @@ def test_pictures_of_a_result_are_figures():
         assert len(axes.lines) == 2
         assert axes.get_xlabel() == "time step t"
         assert axes.get_ylabel()
+
+
+def test_policies_with_settings(capsys):
+    """As experiment create takes them."""
+    policies = ["--policy", "double-sampling:horizon=20", "--policy", "thompson"]
+    assert main(["simulate", "--bandit", "bernoulli:0.4,0.8", *policies, "--horizon", "20", "--realizations", "1"]) == 0
+    text = capsys.readouterr().out
+    assert "double-sampling:horizon=20" in text
+    assert "± –" in text  # one realization has no error to speak of
+    assert main(["simulate", "--bandit", "bernoulli:0.4,0.8", "--policy", "double-sampling:horizn=20"]) == 1
+    assert "horizon" in capsys.readouterr().err

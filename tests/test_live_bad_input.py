@@ -174,3 +174,21 @@ def test_a_design_names_only_what_is_public():
     assert not [name for name in kinds(policies) + kinds(beliefs) if name.startswith("_")]
     with pytest.raises(SettingError, match="Update the package"):
         build({"class": "_ByIndex", "settings": {}}, policies)
+
+
+def test_a_database_that_is_not_there_is_not_an_empty_one(tmp_path, capsys):
+    from doublesampling.cli.main import main
+
+    where = tmp_path / "nope.db"
+    assert main(["experiment", "list", "--storage", f"sqlite:///{where}"]) == 1
+    assert "There is no database at" in capsys.readouterr().err
+    assert not where.exists()
+
+
+def test_a_password_is_never_repeated(capsys):
+    from doublesampling.cli.main import main
+
+    assert main(["experiment", "list", "--storage", "postgresql://u:p@ss:w0rd@nohost:port/db"]) == 1
+    said = capsys.readouterr().err
+    assert "storage must be a URL" in said
+    assert "w0rd" not in said

@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 import doublesampling as ds
-from doublesampling.errors import ConflictError, PausedError
+from doublesampling.errors import ConflictError, PausedError, RewardError
 from doublesampling.live import schema
 from doublesampling.live.opening import open_store
 
@@ -247,11 +247,24 @@ def test_history_counts_and_is_added_once(storage):
     exp = create(storage)
     assert exp.add_history(["placebo", 2, "10 mg"], [1, 0, 1], request_key="2019") == 3
     assert exp.add_history(["placebo", 2, "10 mg"], [1, 0, 1], request_key="2019") == 0
+    for arms, rewards in ((["placebo", 2, "10 mg"], [1, 1, 1]), ([0, 1], [1, 0]), ([2, 0, 1], [0, 1, 1])):
+        with pytest.raises(ConflictError, match="2019"):  # other data under the same key
+            exp.add_history(arms, rewards, request_key="2019")
+    with pytest.raises(RewardError):
+        exp.add_history([0], [2], request_key="2019")
     belief = exp.design.belief
     assert exp.known.state == belief.update_batch(belief.prior(), [0, 2, 1], [1, 0, 1])
     assert exp.ask().observations == 3
     assert exp.summary()["history"] == 3
     assert exp.replay().agrees
+
+
+def test_a_key_stands_for_one_context(storage):
+    exp = ds.Experiment.create("x", arms=["a", "b"], belief=ds.LinearGaussian(arms=2, dimension=2), storage=storage)
+    first = exp.ask("u", [1, 2], request_key="k")
+    assert exp.ask("u", [1.0, 2.0], request_key="k").id == first.id
+    with pytest.raises(ConflictError, match="another context"):
+        exp.ask("u", [3, 4], request_key="k")
 
 
 def test_a_reload_goes_on_where_it_was(storage, tmp_path):

@@ -209,3 +209,27 @@ def test_with_keys_any_host_will_do(sqlite_url):
     header = make_key(sqlite_url, "reader")
     with client(sqlite_url) as c:
         assert c.get("/v1/experiments", headers={"Host": "trials.example", **header}).status_code == 200
+
+
+def test_a_writer_who_repeats_a_tell_learns_nothing_new(house):
+    """What became of an outcome since, why, and by whom, is a result."""
+    c, headers, _, _ = house
+    address = trial(c, "blind", headers=headers["admin"])
+    made = asked(c, address, headers=headers["writer"])
+    place = f"{address}/decisions/{made}"
+    first = c.put(f"{place}/outcome", json={"reward": 1}, headers=headers["writer"]).json()
+    c.post(f"{place}/amendments", json={"reward": 0, "reason": "unblinded committee"}, headers=headers["admin"])
+    again = c.put(f"{place}/outcome", json={"reward": 1}, headers=headers["writer"])
+    batch = c.post(
+        f"{address}/outcomes", json={"outcomes": [{"decision": made, "reward": 1}]}, headers=headers["writer"]
+    )
+    for found in (again.json(), batch.json()["outcomes"][0]):
+        assert found["repeated"]
+        assert {k: found[k] for k in ("reward", "kind", "revision", "reason")} == {
+            k: first[k] for k in ("reward", "kind", "revision", "reason")
+        }
+    for text in (again.text, batch.text):
+        assert "committee" not in text
+        assert "adm" not in text
+    seen = c.put(f"{place}/outcome", json={"reward": 1}, headers=headers["admin"]).json()
+    assert (seen["reward"], seen["reason"]) == (0.0, "unblinded committee")

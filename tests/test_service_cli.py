@@ -58,6 +58,19 @@ def test_without_keys_only_this_machine_is_served(capsys, sqlite_url, host):
     assert "key create" in err
 
 
+def test_a_port_that_is_taken_is_refused_in_a_line(capsys, sqlite_url):
+    import socket
+
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = str(other.getsockname()[1])
+        status, out, err = command(capsys, "serve", "--port", port, "--storage", sqlite_url)
+    assert (status, out) == (1, "")
+    assert f"port {port} cannot be served from" in err
+    assert "Choose another --port" in err
+
+
 def test_serve_says_where_it_is_and_that_it_has_no_keys(sqlite_url):
     with served(sqlite_url) as (address, process):
         with urllib.request.urlopen(f"{address}/v1/me") as answer:

@@ -27,6 +27,8 @@ def run(options: Any) -> int:
         data = play(suite, horizon=options.horizon, realizations=realizations, seed=options.seed, device=options.device)
     rows = leaderboard(suite, data)
     console = Console(highlight=False)
+    # before anything else is printed: who reads the table may close the pipe
+    write_files(console, data, out, lambda: draw_leaderboard(rows, suite.measure), plot)
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("policy", "relative regret", "spread", "wrong at the end", "stuck", "µs per decision"):
         table.add_column(name, justify="left" if name == "policy" else "right", no_wrap=name == "policy")
@@ -47,5 +49,4 @@ def run(options: Any) -> int:
         "half of it.",
         style="dim",
     )
-    write_files(console, data, out, lambda: draw_leaderboard(rows, suite.measure), plot)
     return 0

@@ -1,7 +1,5 @@
 """``doublesampling experiment``: a live experiment from the command line, for people and, with --json, for machines."""
 
-import ast
-import difflib
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,9 +8,9 @@ from rich.console import Console
 from rich.table import Table
 
 from doublesampling import beliefs, policies
-from doublesampling.errors import DoubleSamplingError, SettingError
+from doublesampling.cli.settings import parse_settings
+from doublesampling.errors import DoubleSamplingError, NotFoundError, SettingError
 from doublesampling.live import Experiment, Receipt, upgrade
-from doublesampling.live.design import kinds
 from doublesampling.live.opening import open_store
 
 
@@ -51,30 +49,6 @@ def _show(options: Any, content: Any, words: Callable[[], Any]) -> int:
 
 def _load(options: Any) -> Experiment:
     return Experiment.load(options.name, storage=options.storage, actor=getattr(options, "actor", None))
-
-
-def parse_settings(text: str, room: Any, **given: Any) -> Any:
-    """A belief or policy such as ``Gaussian:mean=0,noise=0.5``.
-
-    >>> parse_settings("EpsilonGreedy:epsilon=0.2", policies)
-    EpsilonGreedy(epsilon=0.2)
-    """
-    name, _, rest = text.partition(":")
-    known = kinds(room)
-    plain = {n.lower(): n for n in known} | {"thompson": "ThompsonSampling", "beta": "BetaBernoulli"}
-    found = plain.get(name.replace("-", "").replace("_", "").lower())
-    if found is None:
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(known)}."
-        raise SettingError(f"{name!r} is not known. {hint}")
-    try:
-        call: Any = ast.parse(f"f({rest})", mode="eval").body
-        settings = {word.arg: ast.literal_eval(word.value) for word in call.keywords}
-        if call.args or None in settings:
-            raise ValueError
-    except (SyntaxError, ValueError):
-        raise SettingError(f"{text!r} cannot be read. Write it as {found}:setting=value,setting=value.") from None
-    return getattr(room, found)(**(given | settings))
 
 
 def _create(options: Any) -> int:
@@ -131,6 +105,8 @@ def _change(method: str, done: str, already: str) -> Callable[[Any], int]:
 
 def _list(options: Any) -> int:
     found = Experiment.list(options.storage)
+    if not found and not (store := open_store(options.storage)).exists():
+        raise NotFoundError(f"There is no database at {store.where}. Check the path, or make an experiment there.")
 
     def words() -> Table | str:
         table = Table(box=None, pad_edge=False, header_style="bold")

@@ -3,6 +3,7 @@
 import gc
 import ipaddress
 import logging
+import socket
 from typing import Any
 
 from rich.console import Console
@@ -21,6 +22,18 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def check_port(host: str, port: int) -> None:
+    """Refuse a place that cannot be served from before anything is opened or said."""
+    kind = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(kind, socket.SOCK_STREAM) as place:
+        place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            place.bind((host, port))
+        except OSError as problem:
+            reason = (problem.strerror or str(problem)).lower()
+            raise SettingError(f"{host} port {port} cannot be served from: {reason}. Choose another --port.") from None
 
 
 def run(options: Any) -> int:
@@ -42,6 +55,11 @@ def run(options: Any) -> int:
             f"--host {options.host} would open the experiments to everybody: the store has no keys. Make one first, "
             "`doublesampling key create --role admin`, or leave --host out to serve this machine only."
         )
+    try:
+        check_port(options.host, port)
+    except SettingError:
+        app.state.desk.close()
+        raise
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
     shown = f"[{options.host}]" if ":" in options.host else options.host
     console.print(f"Serving {app.state.desk.store.where}", markup=False)

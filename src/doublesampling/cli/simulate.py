@@ -9,6 +9,7 @@ import xarray as xr
 from rich.console import Console
 from rich.table import Table
 
+from doublesampling import policies
 from doublesampling.bandits import (
     Bandit,
     BernoulliBandit,
@@ -18,6 +19,7 @@ from doublesampling.bandits import (
     LogisticBandit,
     PoissonBandit,
 )
+from doublesampling.cli.settings import parse_settings
 from doublesampling.engine.simulate import simulate
 from doublesampling.errors import Interrupted, MissingExtraError, OutputError, SettingError
 from doublesampling.policies import (
@@ -92,7 +94,13 @@ def parse_bandit(text: str) -> Bandit:
 
 
 def parse_policy(name: str) -> Any:
-    """A policy by the name that the command line gives it."""
+    """A policy by the name that the command line gives it, with settings after a colon.
+
+    >>> parse_policy("double-sampling:horizon=1500")
+    DoubleSampling(horizon=1500)
+    """
+    if name not in POLICIES and ":" in name:
+        return parse_settings(name, policies)
     if name not in POLICIES:
         near = difflib.get_close_matches(name, POLICIES, n=1)
         hint = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(POLICIES)}."
@@ -134,10 +142,15 @@ def show(result: xr.Dataset, bandits: list[str], console: Console) -> None:
     for name in ("bandit", "policy", f"regret at t = {int(result.time[-1])}", "on the best arm"):
         table.add_column(name, justify="left" if name in ("bandit", "policy") else "right")
     for row in result.ds.table():
-        cells = f"{row['regret']:.3f} ± {row['error']:.3f}", f"{row['best']:.1%}"
+        error = f"{row['error']:.3f}" if int(result.attrs["realizations"]) > 1 else "–"
+        cells = f"{row['regret']:.3f} ± {error}", f"{row['best']:.1%}"
         table.add_row(bandits[row["bandit"]], row["policy"], *cells)
     console.print(table)
-    console.print(f"± is one Monte Carlo standard error; {result.attrs['realizations']} realizations.", style="dim")
+    wanted, done = int(result.attrs["realizations"]), int(result["realizations_done"].min())
+    played = (
+        f"{wanted} realizations" if done >= wanted else f"{done} of {wanted} realizations, or more of some policies"
+    )
+    console.print(f"± is one Monte Carlo standard error; {played}.", style="dim")
 
 
 def write_files(
@@ -160,12 +173,12 @@ def run(options: Any) -> int:
     out = check_file("--out", options.out, (".nc",), options.force)
     plot = check_file("--plot", options.plot, PICTURES, options.force)
     bandits = [parse_bandit(text) for text in options.bandit]
-    policies = {name: parse_policy(name) for name in options.policy}
+    chosen = {name: parse_policy(name) for name in options.policy}
     console = Console(highlight=False)
     status = 0
     try:
         result = simulate(
-            bandits, policies, horizon=options.horizon, realizations=options.realizations, seed=options.seed,
+            bandits, chosen, horizon=options.horizon, realizations=options.realizations, seed=options.seed,
             device=options.device, times=options.times, store=options.store, executor=dask_client(options.dask),
         )  # fmt: skip
     except Interrupted as stopped:

@@ -1,6 +1,8 @@
 """A simulation, checked once and packed into plain arrays that any worker can play."""
 
 import itertools
+import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -183,6 +185,27 @@ def check_times(times: object, horizon: int) -> IntArray:
     return np.unique(given.astype(np.int64))
 
 
+def _check_room(bandits: Any, policies: int, horizon: int, realizations: int, times: object) -> None:
+    """Refuse what this machine's memory cannot hold, before any of it is taken."""
+    recorded = horizon if isinstance(times, str) and times == "all" else min(horizon, 200)
+    arms = max(bandit.arms for bandit in bandits)
+    numbers = len(bandits) * policies * (recorded * (6 + arms) + realizations) + 2 * horizon
+    wanted, there = 8 * numbers, _memory()
+    if wanted > there:
+        raise SettingError(
+            f"This would keep about {wanted / 1e9:,.0f} GB, and the machine has {there / 1e9:,.0f} GB. "
+            'Record fewer steps (times="log"), or play fewer realizations at a time.'
+        )
+
+
+def _memory() -> float:
+    """Bytes of this machine's memory; where they cannot be counted, no limit."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, OSError, ValueError):
+        return math.inf
+
+
 def make_plan(
     bandits: object,
     policies: object,
@@ -198,6 +221,8 @@ def make_plan(
     horizon = checks.integer("horizon", horizon, least=1, most=10**9)
     realizations = checks.integer("realizations", realizations, least=1, most=10**12)
     found, named = _check_bandits(bandits), _check_policies(policies)
+    if not keep:  # trajectories have a limit of their own
+        _check_room(found, len(named), horizon, realizations, times)
     if belief is not None and not any(isinstance(belief, family.beliefs) for family in FAMILIES.values()):
         raise SettingError(f"belief must be one such as BetaBernoulli(arms=2), got {checks.shown(belief)}.")
     keep = (keep,) if isinstance(keep, str) else tuple(keep)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from doublesampling.errors import ConflictError, PausedError
+from doublesampling import checks
+from doublesampling.errors import ConflictError, ContextError, PausedError
 from doublesampling.live.book import Book
 from doublesampling.live.deciding import decide_at
 from doublesampling.live.design import check_text
@@ -79,10 +79,17 @@ def _match(book: Book, found: dict[tuple[str, str], Any], request: Request) -> A
                 f"request_key {request.request_key!r} was used for unit {row.unit!r}, now it comes with "
                 f"{request.unit!r}. Use a new key for a new request."
             )
+        if request.context is not None and row.context != _written(request.context):
+            raise ConflictError(f"request_key {request.request_key!r} was used with another context. Use a new key.")
         return row
     if request.unit is not None and book.design.units == "once":
         return found.get(("unit", request.unit))
     return None
+
+
+def _written(context: Any) -> str:
+    """A context as it is stored."""
+    return json.dumps(checks.array("context", context, error=ContextError).tolist())
 
 
 def _repeated(book: Book, row: Any, arms: tuple[str, ...]) -> Receipt:
@@ -134,7 +141,6 @@ def _one_row(book: Book, request: Request, known: Known, number: int, position: 
         number=number,
         time=time,
     )
-    context = None if request.context is None else json.dumps(np.asarray(request.context, dtype=np.float64).tolist())
     return {
         "id": secrets.token_hex(10),
         "experiment": book.id,
@@ -144,7 +150,7 @@ def _one_row(book: Book, request: Request, known: Known, number: int, position: 
         "unit": request.unit,
         "unit_once": request.unit if book.design.units == "once" else None,
         "request_key": request.request_key,
-        "context": context,
+        "context": None if request.context is None else _written(request.context),
         "arm": made.arm,
         "propensities": pack(made.propensities),
         "probability_optimal": pack(made.probability_optimal),

@@ -1,5 +1,6 @@
 """Changes of a running experiment: pause, resume, drop and add arms, and outcomes from the past."""
 
+import hashlib
 import json
 from collections.abc import Callable
 from typing import Any
@@ -26,13 +27,16 @@ def change(book: Book, kind: str, plan: Plan, actor: str | None, request_key: st
 
     def work(connection: Connection) -> bool:
         with book.memory.lock:
-            if request_key is not None and _happened(book, connection, kind, request_key):
-                return False
+            before = None if request_key is None else _earlier(book, connection, kind, request_key)
             known = book.memory.look(connection)
         planned = plan(known)
         if planned is None:
             return False
         content, rows = planned
+        if before is not None:
+            if before != content:
+                raise ConflictError(f"request_key {request_key!r} was used for something else. Use a new key.")
+            return False
         xid = book.store.draw_xid(connection, book.id)
         event = {
             "experiment": book.id,
@@ -50,12 +54,17 @@ def change(book: Book, kind: str, plan: Plan, actor: str | None, request_key: st
     return book.store.attempt(work)
 
 
-def _happened(book: Book, connection: Connection, kind: str, request_key: str) -> bool:
-    query = sa.select(events.c.kind).where(events.c.experiment == book.id, events.c.request_key == request_key)
-    found = connection.execute(query).scalar()
-    if found is not None and found != kind:
-        raise ConflictError(f"request_key {request_key!r} was used for {found!r}. Use a new key for a new request.")
-    return found is not None
+def _earlier(book: Book, connection: Connection, kind: str, request_key: str) -> Any:
+    """What an event with this key holds, or None where there is none."""
+    same = (events.c.experiment == book.id, events.c.request_key == request_key)
+    found = connection.execute(sa.select(events.c.kind, events.c.content).where(*same)).first()
+    if found is None:
+        return None
+    if found.kind != kind:
+        raise ConflictError(
+            f"request_key {request_key!r} was used for {found.kind!r}. Use a new key for a new request."
+        )
+    return json.loads(found.content)
 
 
 def pause(book: Book, reason: str | None, actor: str | None) -> bool:
@@ -122,6 +131,7 @@ def add_history(book: Book, arms: Any, rewards: Any, contexts: Any, request_key:
         paid = np.asarray(rewards, dtype=np.float64).tolist()
         given = None if contexts is None else np.asarray(contexts, dtype=np.float64).tolist()
         added = len(played)
-        return {"count": added}, history_rows(book, played, paid, given)
+        digest = hashlib.sha256(json.dumps([played, paid, given]).encode()).hexdigest()
+        return {"count": added, "digest": digest}, history_rows(book, played, paid, given)
 
     return added if change(book, "history", plan, actor, request_key) else 0

@@ -1,6 +1,7 @@
 """From a URL to the store behind it: one per process and URL."""
 
 import os
+import re
 import threading
 
 import sqlalchemy as sa
@@ -35,7 +36,8 @@ def locate(storage: str | None) -> sa.URL:
     try:
         url = sa.make_url(text)
     except (exc.ArgumentError, ValueError, AttributeError):
-        raise StorageError(f"storage must be a URL, got {text!r}. {_FORMS}") from None
+        hidden = re.sub(r"//.*@", "//***@", str(text))  # there may be a password in it
+        raise StorageError(f"storage must be a URL, got {hidden!r}. {_FORMS}") from None
     if url.drivername in ("postgresql", "postgres"):
         url = url.set(drivername="postgresql+psycopg")
     return url

@@ -1,6 +1,7 @@
 """Routes of decisions and outcomes: ask, tell, amend, and the log. Writers get their receipt and nothing else."""
 
 import asyncio
+import datetime
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -142,11 +143,17 @@ async def tell(desk: TheDesk, caller: Writer, name: str, which: Id, body: m.Tell
     )
     with _blindfold(caller, f"Decision {which!r}"):
         told = await asyncio.wrap_future(pending)
-    return _json(_outcome(told), told.repeated)
+    return _json(_outcome(told, caller, body.reward), told.repeated)
 
 
-def _outcome(told: records.Outcome) -> m.OutcomeView:
-    return m.OutcomeView.model_construct(**told.__dict__)
+def _outcome(told: records.Outcome, caller: Caller, sent: float) -> m.OutcomeView:
+    """What is stored; a blind writer who repeats a tell hears only that, not what became of it since."""
+    seen = dict(told.__dict__)
+    if caller.blind and told.repeated:
+        now = datetime.datetime.now(datetime.UTC)
+        hidden = {"kind": "told", "imputed": False, "revision": 1, "reason": None, "told_at": now}
+        seen |= hidden | {"reward": sent, "actor": caller.actor or "you"}
+    return m.OutcomeView.model_construct(**seen)
 
 
 @router.post(
@@ -161,7 +168,9 @@ async def tell_many(desk: TheDesk, caller: Writer, name: str, body: m.Batch) -> 
     pairs = [(each.decision, each.reward) for each in body.outcomes]
     with _blindfold(caller, "A decision of this batch"):
         told = await desk.run(lambda: experiment.tell_many(pairs, imputed=body.imputed, actor=caller.actor))
-    views = m.Outcomes.model_construct(outcomes=[_outcome(each) for each in told])
+    views = m.Outcomes.model_construct(
+        outcomes=[_outcome(each, caller, sent) for each, (_, sent) in zip(told, pairs, strict=True)]
+    )
     return _json(views, all(each.repeated for each in told))
 
 
@@ -175,4 +184,4 @@ async def amend(desk: TheDesk, caller: Writer, name: str, which: Id, body: m.Ame
     """Correct an outcome: the old one stays in the log, this one supersedes it."""
     experiment = await desk.experiment(name)
     told = await desk.run(lambda: experiment.amend(which, body.reward, reason=body.reason, actor=caller.actor))
-    return _json(_outcome(told), told.repeated)
+    return _json(_outcome(told, caller, body.reward), told.repeated)

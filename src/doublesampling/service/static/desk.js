@@ -3,9 +3,19 @@
 import { at, call } from "./api.js";
 import { age, busy, count, duration, fill, h, swatch, toast } from "./dom.js";
 
+// As many numbers as wanted; an empty place is no zero.
+function numbers(text, wanted) {
+  const parts = text.split(",").map((part) => part.trim());
+  if (parts.length !== wanted || parts.some((part) => part === "" || !Number.isFinite(Number(part)))) {
+    throw new Error(`Context: ${wanted} numbers with commas between them, got "${text}".`);
+  }
+  return parts.map(Number);
+}
+
 async function tell(state, id, reward) {
   const told = await call(`${at(state.name)}/decisions/${encodeURIComponent(id)}/outcome`, { method: "PUT", body: { reward } });
-  toast(told.repeated ? "This outcome was there already." : "Stored.");
+  const since = told.reward === reward ? "This outcome was there already." : `An outcome was there already, and was corrected to ${told.reward} since: that stays.`;
+  toast(told.repeated ? since : "Stored.");
   await state.refresh();
 }
 
@@ -40,7 +50,8 @@ export function deskCard(state) {
   form.addEventListener("submit", busy(button, async () => {
     const body = {};
     if (unit.value.trim()) body.unit = unit.value.trim();
-    if (state.view.dimension) body.context = context.value.split(",").map(Number);
+    if (state.view.dimension) body.context = numbers(context.value, state.view.dimension);
+    fill(answer);
     const made = await call(`${at(state.name)}/decisions`, { method: "POST", body, headers: { "Idempotency-Key": crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}` } });
     const what = made.unit ?? `decision ${made.number}`;
     const told = h("p", { class: "dim" });

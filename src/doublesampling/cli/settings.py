@@ -1,0 +1,43 @@
+"""Beliefs and policies with their settings, as the command line writes them."""
+
+import ast
+import difflib
+from typing import Any
+
+from doublesampling.errors import SettingError
+from doublesampling.live.design import kinds
+
+_WORDS = {"true": True, "false": False, "none": None}
+
+
+def _value(node: ast.expr) -> Any:
+    """A number, a text, a list; true and false in any case."""
+    if isinstance(node, ast.Name) and node.id.lower() in _WORDS:
+        return _WORDS[node.id.lower()]
+    return ast.literal_eval(node)
+
+
+def parse_settings(text: str, room: Any, **given: Any) -> Any:
+    """A belief or policy such as ``Gaussian:mean=0,noise=0.5``.
+
+    >>> from doublesampling import policies
+    >>> parse_settings("EpsilonGreedy:epsilon=0.2", policies)
+    EpsilonGreedy(epsilon=0.2)
+    """
+    name, _, rest = text.partition(":")
+    known = kinds(room)
+    plain = {n.lower(): n for n in known} | {"thompson": "ThompsonSampling", "beta": "BetaBernoulli"}
+    found = plain.get(name.replace("-", "").replace("_", "").lower())
+    if found is None:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(known)}."
+        raise SettingError(f"{name!r} is not known. {hint}")
+    try:
+        call: Any = ast.parse(f"f({rest})", mode="eval").body
+        settings = {word.arg: _value(word.value) for word in call.keywords}
+        if call.args or None in settings:
+            raise ValueError
+    except (SyntaxError, ValueError):
+        form = f"Write it as {found}:setting=value,setting=value; lists as values=[0,1,5]."
+        raise SettingError(f"{text!r} cannot be read. {form}") from None
+    return getattr(room, found)(**(given | settings))
