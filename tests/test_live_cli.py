@@ -179,6 +179,17 @@ def test_the_design_runs_forward(sqlite_url, capsys):
     assert exp.known.decisions == 0  # nothing was asked
 
 
+def test_a_design_runs_forward_with_the_arms_that_are_in(sqlite_url):
+    exp = ds.Experiment.create("arms", arms=["a", "b", "c"], seed=3, storage=sqlite_url)
+    assert exp.design_now is exp.design
+    exp.drop_arm("a")
+    exp.add_arm("d")
+    assert exp.design_now.arms == ("b", "c", "d")
+    found = characteristics(exp.design_now, [0.1, 0.2, 0.9], horizon=40, realizations=50)
+    assert found.shares[2][0] > 0.5
+    assert main(("experiment", "simulate", "arms", "--truth", "0.1,0.9", "--storage", sqlite_url)) == 1
+
+
 def test_gaussian_designs_run_forward_and_linear_ones_say_no(sqlite_url):
     exp = ds.Experiment.create("g", arms=["a", "b"], belief=ds.Gaussian(arms=2, noise=0.5), storage=sqlite_url)
     found = characteristics(exp.design, [0.0, 3.0], horizon=30, realizations=60)

@@ -163,17 +163,17 @@ def _simulate(options: Any) -> int:
     from doublesampling.cli.status import show_forward
     from doublesampling.live.forward import characteristics
 
-    exp = _load(options)
+    design = _load(options).design_now
     try:
         truths = [[float(part) for part in text.split(",")] for text in options.truth]
     except ValueError:
         raise SettingError(f"--truth takes numbers such as 0.3,0.5,0.6, got {options.truth}.") from None
     found = [
-        characteristics(exp.design, truth, horizon=options.horizon, realizations=options.realizations,
+        characteristics(design, truth, horizon=options.horizon, realizations=options.realizations,
                         seed=options.seed, noise=options.noise)
         for truth in truths
     ]  # fmt: skip
-    return _show(options, [row.to_dict() for row in found], lambda: show_forward(_open_console(), exp.design, found))
+    return _show(options, [row.to_dict() for row in found], lambda: show_forward(_open_console(), design, found))
 
 
 def _upgrade(options: Any) -> int:

@@ -86,7 +86,8 @@ def show_forward(console: Console, design: Design, found: Sequence[Characteristi
     console.print(
         f"{found[0].realizations} trials of {found[0].horizon} decisions each, outcomes known at once; "
         f"{design.belief!r}, {design.policy!r}. The winner is the arm of the highest posterior mean at the end; then "
-        "failures, those of equal allocation, and the share of each arm; ± one standard error.",
+        f"{'failures, those of equal allocation,' if failing else 'regret'} and the share of each arm; "
+        "± one standard error.",
         style="dim",
         markup=False,
     )

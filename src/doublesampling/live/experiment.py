@@ -1,7 +1,8 @@
 """``ds.Experiment``: ask which arm, tell what came of it, and nothing is lost."""
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
@@ -14,7 +15,7 @@ from doublesampling.errors import NameTakenError, NotFoundError, SettingError
 from doublesampling.live import asking, changes, telling, upgrade
 from doublesampling.live.book import Book, default_actor, open_book, signature
 from doublesampling.live.deciding import rehearse
-from doublesampling.live.design import Design, check_text, make_design
+from doublesampling.live.design import Design, check_text, grown, make_design
 from doublesampling.live.explain import Explanation, explain
 from doublesampling.live.memory import Known
 from doublesampling.live.opening import open_store
@@ -97,6 +98,15 @@ class Experiment:
         """What is known now: arms, active arms, belief, state, how many decisions, whether it is paused."""
         return self._book.look()
 
+    @property
+    def design_now(self) -> Design:
+        """The design over the arms that are in now: what would be asked from here on, were nothing known."""
+        known = self.known
+        names = tuple(known.arms[i] for i in known.active)
+        if names == self.design.arms:
+            return self.design
+        return replace(self.design, arms=names, belief=grown(self.design.belief, len(names)))
+
     def __repr__(self) -> str:
         return f"Experiment({self.name!r}, storage={self._book.store.where!r})"
 
@@ -121,6 +131,8 @@ class Experiment:
         actor: str | None = None,
     ) -> Sequence[Receipt]:
         """Several decisions at once, all from the same knowledge; all are written, or none."""
+        if isinstance(units, str):
+            raise SettingError(f"units must be a list of names, got the text {checks.shown(units)}.")
         given = [len(part) for part in (units, contexts) if part is not None]
         count = checks.integer("n", given[0] if n is None and given else n, least=1, most=100_000)
         if any(size != count for size in given):
@@ -161,6 +173,8 @@ class Experiment:
         actor: str | None = None,
     ) -> Sequence[Outcome]:
         """Several outcomes, as (id, reward) pairs or a mapping; all are written, or none."""
+        if not isinstance(told, Iterable) or isinstance(told, str):
+            raise SettingError(f"tell_many takes (id, reward) pairs or a mapping, got {checks.shown(told)}.")
         pairs = [_pair(item) for item in (told.items() if isinstance(told, Mapping) else told)]
         return telling.tell(self._book, pairs, checks.flag("imputed", imputed), None, actor)
 

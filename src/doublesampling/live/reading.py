@@ -28,7 +28,7 @@ def table(book: Book, *, after: int = 0, limit: int | None = None, waiting: bool
     query = (
         sa.select(decisions, o.c.reward, o.c.kind, o.c.imputed, o.c.reason, o.c.at.label("told_at"), o.c.revision)
         .select_from(joined)
-        .where(d.experiment == book.id, d.number > after)
+        .where(d.experiment == book.id, d.number > checks.integer("after", after, least=0, most=2**62))
         .order_by(d.number)
     )
     if waiting:

@@ -41,8 +41,9 @@ class _Job:
 async def suppose(desk: TheDesk, caller: Reader, name: str, body: m.Suppose) -> m.WhatIf:
     """Begin to simulate. Ask for the answer by its id; it grows while it is played."""
     experiment = await desk.experiment(name)
-    experiment.design.check_truth(body.truth)
-    if body.realizations * (body.horizon or experiment.design.usual_horizon) > _STEPS:
+    design = await desk.run(lambda: experiment.design_now)
+    design.check_truth(body.truth)
+    if body.realizations * (body.horizon or design.usual_horizon) > _STEPS:
         raise RefusedError("setting", f"realizations x horizon may be {_STEPS} at most. Take fewer realizations.")
     jobs = [job for job in desk.jobs.values() if isinstance(job, _Job)]
     if sum(job.status in ("waiting", "running") for job in jobs) >= _WAITING:
@@ -51,7 +52,7 @@ async def suppose(desk: TheDesk, caller: Reader, name: str, body: m.Suppose) -> 
         del desk.jobs[next(job.id for job in jobs if job.status not in ("waiting", "running"))]
     job = _Job(secrets.token_hex(8), name, body)
     desk.jobs[job.id] = job
-    desk.slow.submit(partial(_play, job, experiment.design))
+    desk.slow.submit(partial(_play, job, design))
     return _view(job)
 
 

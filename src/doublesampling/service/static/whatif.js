@@ -11,7 +11,7 @@ export function showWhatIf(main, { name, refused }) {
   }).catch((error) => (error.status === 401 ? refused(error) : fill(main, h("div", { class: "card error" }, h("p", {}, error.message)))));
 
   function page(view) {
-    const arms = view.arms;
+    const arms = view.arms.filter((arm) => arm.active); // those that are in now
     const truths = arms.map((arm, i) => h("input", { id: `truth-${i}`, type: "number", step: "any", required: true,
       ...(view.binary ? { min: 0, max: 1 } : {}), value: view.binary ? (0.3 + (0.3 * i) / Math.max(arms.length - 1, 1)).toFixed(2) : i }));
     const planned = /horizon=(\d+)/.exec(view.policy);
@@ -60,7 +60,7 @@ function results(job, arms) {
     fact("the best arm wins", r.best_arm_wins ? pm(r.best_arm_wins, (x) => percent(x)) : "all are equal", "wins"), r.failures && fact("failures per trial", pm(r.failures, one)),
     r.failures && fact("with equal allocation", one(r.failures_of_equal_allocation)), fact("regret", pm(r.regret, one))),
   h("table", {}, h("thead", {}, h("tr", {}, ["Arm", "Supposed", "Share of the decisions"].map((n, i) => h("th", { scope: "col", class: i === 1 ? "num" : null }, n)))),
-    h("tbody", {}, r.shares.map((share, i) => h("tr", {}, h("th", { scope: "row" }, swatch(i), arms[i].name), h("td", { class: "num" }, number(job.truth[i])),
+    h("tbody", {}, r.shares.map((share, i) => h("tr", {}, h("th", { scope: "row" }, swatch(arms[i].arm), arms[i].name), h("td", { class: "num" }, number(job.truth[i])),
       h("td", {}, h("span", { class: "value" }, pm(share, (x) => percent(x))), h("span", { class: "bar", "aria-hidden": "true" }, h("span", { class: `c${i % 8}`, style: { width: `${100 * share.value}%` } }))))))),
   h("p", { class: "dim" }, `${count(r.realizations)} trials of ${count(r.horizon)} decisions; ± is one Monte Carlo standard error. "Wins": the arm with the highest posterior mean at the end is the best one.${words}`));
 }
