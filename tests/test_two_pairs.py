@@ -197,3 +197,14 @@ def test_propensities_of_top_two_sum_to_one_where_doubt_ends() -> None:
         found = [ds.decide(ds.TopTwo(), known, state, seed=1, time=t) for t in range(1, 200)]
         assert found[0].propensities.sum() == pytest.approx(1.0)
         assert np.mean([d.arm == 0 for d in found]) == pytest.approx(found[0].propensities[0], abs=0.2)
+
+
+def test_an_arm_that_is_as_good_as_never_best_costs_no_regret() -> None:
+    """Else the leader's ratio would be infinite, and the loser's whatever rounding makes of it."""
+    work = np.zeros((2 + directed.EXTRA_ROWS, 2))
+    work[:3] = [[0.6, 0.4], [0.4e-13, 0.5e-13], [1.0, 1e-13]]
+    directed.fill_regret_and_information(work)
+    assert work[3].tolist() == [0.0, pytest.approx(0.2)]
+    chances = np.empty(2)
+    directed.fill_chances(work[3], np.array([0.0, 1e-28]), chances)
+    assert chances.tolist() == [1.0, 0.0]
