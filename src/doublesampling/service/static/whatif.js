@@ -61,6 +61,6 @@ function results(job, arms) {
     r.failures && fact("with equal allocation", one(r.failures_of_equal_allocation)), fact("regret", pm(r.regret, one))),
   h("table", {}, h("thead", {}, h("tr", {}, ["Arm", "Supposed", "Share of the decisions"].map((n, i) => h("th", { scope: "col", class: i === 1 ? "num" : null }, n)))),
     h("tbody", {}, r.shares.map((share, i) => h("tr", {}, h("th", { scope: "row" }, swatch(arms[i].arm), arms[i].name), h("td", { class: "num" }, number(job.truth[i])),
-      h("td", {}, h("span", { class: "value" }, pm(share, (x) => percent(x))), h("span", { class: "bar", "aria-hidden": "true" }, h("span", { class: `c${i % 8}`, style: { width: `${100 * share.value}%` } }))))))),
+      h("td", {}, h("span", { class: "value" }, pm(share, (x) => percent(x))), h("span", { class: "bar", "aria-hidden": "true" }, h("span", { class: `c${arms[i].arm % 8}`, style: { width: `${100 * share.value}%` } }))))))),
   h("p", { class: "dim" }, `${count(r.realizations)} trials of ${count(r.horizon)} decisions; ± is one Monte Carlo standard error. "Wins": the arm with the highest posterior mean at the end is the best one.${words}`));
 }
