@@ -114,3 +114,21 @@ def test_bad_input_is_named() -> None:
         simulate_own(object(), [ds.Greedy()], Counting(3), horizon=2, realizations=1)
     with pytest.raises(DrawsError, match="Realization 0, time 4"):
         simulate_own(bandit, [ds.Greedy()], Broken(2), horizon=9, realizations=1)
+
+
+def test_policies_and_draws_of_the_wrong_kind_are_named() -> None:
+    """One policy will do, none will not; draws for other arms are no draws."""
+    world = ds.BernoulliBandit([0.2, 0.7])
+    found = simulate_own(world, ds.DoubleSampling(), Counting(2), horizon=3, realizations=2)
+    assert found.sizes["policy"] == 1
+    for policies in ([], [ds.DoubleSampling], 3):
+        with pytest.raises(SettingError, match="policies must be"):
+            simulate_own(world, policies, Counting(2), horizon=3, realizations=2)
+
+    class TooMany(Counting):
+        def draws(self, *given: Any) -> Any:
+            drawn = super().draws(*given)
+            return np.column_stack([drawn, drawn[:, 0] - 1.0])
+
+    with pytest.raises(DrawsError, match=r"Realization 0, time 1: draws must have the shape \(samples, 2\)"):
+        simulate_own(world, [ds.DoubleSampling()], TooMany(2), horizon=3, realizations=2)

@@ -138,6 +138,13 @@ def test_other_wrong_wishes(tmp_path: Path) -> None:
         evaluate(ds.Greedy(), world(10, 1), belief=ds.BetaBernoulli(arms=2))
     with pytest.raises(SettingError, match="propensities"):
         evaluate(ds.BayesUCB(samples=10), world(10, 1))
+    with pytest.raises(SettingError, match="read_log"):
+        evaluate(ds.Greedy(), "log.csv")  # type: ignore[arg-type]
+    with pytest.raises(DoubleSamplingError, match="Write its name"):
+        read_log(5)  # type: ignore[arg-type]
+    path = tmp_path / "log.csv"
+    path.write_text("arm,reward,age\na,1,3\nb,0,4\n")
+    assert read_log(path, context="age").contexts is not None
 
 
 @pytest.mark.parametrize(("name", "arms", "floor"), [("breast-cancer", 2, 0.8), ("digits", 10, 0.3)])

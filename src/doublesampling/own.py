@@ -103,7 +103,10 @@ def play_realization(
     found = np.empty((2, horizon))
     for t in range(horizon):
         moment = world.moment(_seed_of(seed, realization, t, 0))
-        draws = belief.draws(state, moment.context, samples, _seed_of(seed, realization, t, 1))
+        draws = np.asarray(belief.draws(state, moment.context, samples, _seed_of(seed, realization, t, 1)))
+        if draws.ndim != 2 or draws.shape[1] != belief.arms:
+            wanted = f"draws must have the shape (samples, {belief.arms}), got {draws.shape}"
+            raise DrawsError(f"Realization {realization}, time {t + 1}: {wanted}.")
         try:
             arm = decide_from_draws(policy, draws, seed=_seed_of(seed, realization, 2), time=t + 1).arm
         except DrawsError as problem:
@@ -112,6 +115,15 @@ def play_realization(
         found[:, t] = best - moment.means[arm], moment.means[arm] == best
         state = belief.update(state, arm, float(moment.rewards[arm]), moment.context)
     return found
+
+
+def _named(policies: Any) -> dict[str, Any]:
+    """One policy, a list of them, or a mapping from names."""
+    several = policies if isinstance(policies, (Mapping, list, tuple)) else [policies]
+    named = dict(several) if isinstance(several, Mapping) else {repr(policy): policy for policy in several}
+    if not named or not all(hasattr(policy, "choose") and not isinstance(policy, type) for policy in named.values()):
+        raise SettingError(f"policies must be such as [DoubleSampling()], got {checks.shown(policies)}.")
+    return named
 
 
 def simulate_own(
@@ -128,7 +140,7 @@ def simulate_own(
     horizon = checks.integer("horizon", horizon, least=1, most=10**7)
     realizations = checks.integer("realizations", realizations, least=1, most=10**9)
     samples = checks.integer("samples", samples, least=1, most=10**7)
-    named = dict(policies) if isinstance(policies, Mapping) else {repr(policy): policy for policy in policies}
+    named = _named(policies)
     spread = map if executor is None else executor.map
     found = np.empty((len(named), realizations, 2, horizon))
     for row, policy in enumerate(named.values()):

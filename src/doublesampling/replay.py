@@ -119,6 +119,9 @@ def read_log(
     context: Sequence[str] = (),
 ) -> Log:  # fmt: skip
     """A log from a CSV or Parquet file."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise LogError(f"A log is read from a file, got {checks.shown(path)}. Write its name.")
+    context = [context] if isinstance(context, str) else context
     pd = import_module("pandas")  # heavy, and only for files
 
     file = Path(path)
@@ -145,6 +148,8 @@ def read_log(
 
 def evaluate(policy: Any, log: Log, *, belief: Any = None, seed: int = 0, level: float = 0.95) -> Evaluation:
     """What a policy would have earned per decision on a log, with confidence intervals of a level."""
+    if not isinstance(log, Log):
+        raise SettingError(f"evaluate takes a log, as read_log and make_log return it, got {checks.shown(log)}.")
     belief = log.belief() if belief is None else belief
     if belief.arms != len(log.names):
         raise SettingError(f"The belief has {belief.arms} arms and the log {len(log.names)}. They must agree.")
