@@ -136,12 +136,17 @@ def _busy_worker(url: str, worker: int, notes: str) -> None:
     file = os.open(f"{notes}/{worker}", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
     i = 0
     while True:
-        d = exp.ask(request_key=f"{worker}-{i}")
-        os.write(file, f"ask {d.id} -\n".encode())
-        value = paid(worker * 100_000 + i)
-        exp.tell(d.id, value)
-        os.write(file, f"tell {d.id} {value}\n".encode())
+        _one_round(exp, worker, i, file)
         i += 1
+
+
+def _one_round(exp: ds.Experiment, worker: int, i: int, file: int) -> None:
+    """Ask and tell once; each acknowledgement is noted in a file."""
+    d = exp.ask(request_key=f"{worker}-{i}")
+    os.write(file, f"ask {d.id} -\n".encode())
+    value = paid(worker * 100_000 + i)
+    exp.tell(d.id, value)
+    os.write(file, f"tell {d.id} {value}\n".encode())
 
 
 def kills(url: str, number: int, folder: Path, crew: int = 8) -> dict[str, Any]:
@@ -196,11 +201,7 @@ def _patient_worker(url: str, worker: int, notes: str, stop: Any, strangers: Any
     exp, i = ds.Experiment.load("soak", storage=url), 0
     while not stop.is_set():
         try:
-            d = exp.ask(request_key=f"{worker}-{i}")
-            os.write(file, f"ask {d.id} -\n".encode())
-            value = paid(worker * 100_000 + i)
-            exp.tell(d.id, value)
-            os.write(file, f"tell {d.id} {value}\n".encode())
+            _one_round(exp, worker, i, file)
             i += 1
         except StorageError:  # a dead server is told in our own words
             time.sleep(0.05)

@@ -23,7 +23,7 @@ def address_words(seed: int, time: int, bandit: int = 0, realization: int = 0) -
 
 def draws_that_fit(samples: int, arms: int) -> int:
     """So many posterior samples, where there is room for them: each one is kept."""
-    hint = f"Draws of {arms} arms are kept in memory."
+    hint = f"Draws of {arms} arms are kept in memory: take fewer."
     return checks.integer("samples", samples, least=1, most=_MOST_DRAWS // arms, hint=hint)
 
 

@@ -132,7 +132,8 @@ class Experiment:
     ) -> Sequence[Receipt]:
         """Several decisions at once, all from the same knowledge; all are written, or none."""
         if isinstance(units, str):
-            raise SettingError(f"units must be a list of names, got the text {checks.shown(units)}.")
+            shown = checks.shown(units)
+            raise SettingError(f"units must be a list of names, got the text {shown}. Write units=[{shown}].")
         given = [len(part) for part in (units, contexts) if part is not None]
         count = checks.integer("n", given[0] if n is None and given else n, least=1, most=100_000)
         if any(size != count for size in given):

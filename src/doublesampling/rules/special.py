@@ -185,7 +185,10 @@ def _beta_fraction(alpha: float, beta: float, x: float) -> float:
 
 @rule
 def log_beta_tails_and_density(alpha: float, beta: float, log_peak: float, z: float) -> tuple[float, float, float]:
-    """As log_beta_tails, and the log density of the log odds at z; log_peak : its largest value, see log_beta_peak."""
+    """(log P(X < x), log P(X > x)) of X ~ Beta(alpha, beta) at log odds z of x, both right in their own tail.
+
+    And the log density of the log odds there; log_peak : its largest value, see log_beta_peak.
+    """
     density = log_peak + log_beta_fall(alpha, beta, z - math.log(alpha / beta))
     x = 1.0 / (1.0 + math.exp(-z)) if z > -700.0 else 0.0
     if x * (alpha + beta + 2.0) < alpha + 1.0:
@@ -194,13 +197,6 @@ def log_beta_tails_and_density(alpha: float, beta: float, log_peak: float, z: fl
     miss = 1.0 / (1.0 + math.exp(z)) if z < 700.0 else 0.0
     upper = min(density - math.log(beta) + math.log(_beta_fraction(beta, alpha, miss)), 0.0)
     return log_difference(0.0, upper), upper, density
-
-
-@rule
-def log_beta_tails(alpha: float, beta: float, z: float) -> tuple[float, float]:
-    """(log P(X < x), log P(X > x)) of X ~ Beta(alpha, beta) at log odds z of x, both right in their own tail."""
-    lower, upper, _ = log_beta_tails_and_density(alpha, beta, log_beta_peak(alpha, beta), z)
-    return lower, upper
 
 
 @rule

@@ -84,7 +84,7 @@ def _densities(laws: Any, points: int) -> list[m.Density | None]:
             lines.append(None)
             continue
         x = np.linspace(low, high, points)
-        y = np.nan_to_num(laws.pdf(x)[:, arm], posinf=0.0)
+        y = np.nan_to_num(laws.only([arm]).pdf(x)[:, 0], posinf=0.0)
         lines.append(m.Density(x=x.tolist(), y=y.tolist()))
     return lines
 

@@ -48,10 +48,10 @@ export function deskCard(state) {
   const byId = h("div", { class: "row" });
 
   form.addEventListener("submit", busy(button, async () => {
+    fill(answer); // an earlier answer must not stand beside a refusal
     const body = {};
     if (unit.value.trim()) body.unit = unit.value.trim();
     if (state.view.dimension) body.context = numbers(context.value, state.view.dimension);
-    fill(answer);
     const made = await call(`${at(state.name)}/decisions`, { method: "POST", body, headers: { "Idempotency-Key": crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}` } });
     const what = made.unit ?? `decision ${made.number}`;
     const told = h("p", { class: "dim" });
