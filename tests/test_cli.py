@@ -132,7 +132,7 @@ def test_simulate_prints_a_table_and_writes_files(capsys, tmp_path):
     with xr.open_dataset(tmp_path / "r.nc", engine="scipy") as found:
         assert found.sizes["time"] == 50
         assert found.attrs["seed"] == "1"
-        row = next(row for row in found.ds.table() if row["policy"] == "thompson")
+        row = found.ds.table().set_index("policy").loc["thompson"]
         assert f"{row['regret']:.3f}" in out
     assert (tmp_path / "r.png").stat().st_size > 5000
     status, _, error = run(capsys, *arguments)

@@ -179,11 +179,11 @@ def test_moments_are_those_of_the_trajectories():
     played = found.trajectory_arm.values.astype(int)
     regret = np.cumsum(0.8 - np.array([0.4, 0.8])[played], axis=-1)
     np.testing.assert_allclose(found.cumulative_regret.values, regret.mean(axis=2), atol=1e-12)
-    np.testing.assert_allclose(found.cumulative_regret_std.values, regret.std(axis=2), atol=1e-12)
+    np.testing.assert_allclose(found.cumulative_regret_std.values, regret.std(axis=2, ddof=1), atol=1e-12)
     np.testing.assert_allclose(found.final_regret.values, regret[..., -1], atol=1e-12)
     observed = np.cumsum(0.8 - found.trajectory_reward.values, axis=-1)
     np.testing.assert_allclose(found.observed_cumulative_regret.values, observed.mean(axis=2), atol=1e-12)
-    np.testing.assert_allclose(found.observed_cumulative_regret_std.values, observed.std(axis=2), atol=1e-12)
+    np.testing.assert_allclose(found.observed_cumulative_regret_std.values, observed.std(axis=2, ddof=1), atol=1e-12)
     np.testing.assert_allclose(found.optimal_arm_rate.values, (played == 1).mean(axis=2), atol=1e-12)
     np.testing.assert_allclose(
         found.candidates.values, found.trajectory_candidates.mean("realization").values, atol=1e-9

@@ -14,7 +14,7 @@ from doublesampling.bandits import BernoulliBandit, LinearGaussianBandit
 from doublesampling.cli.main import main
 from doublesampling.engine.simulate import simulate
 from doublesampling.errors import DoubleSamplingError, Interrupted, OutputError, SettingError
-from doublesampling.paper import claims, figures, measures, published, reproduce
+from doublesampling.paper import claims, figures, linear_claims, measures, published, reproduce, verdicts
 from doublesampling.paper.document import Block, Heading, Paragraph, Picture, Table, to_html, to_markdown
 from doublesampling.paper.experiments import EXPERIMENTS, GRID, LINEAR_PROBLEMS, ONE_CANDIDATE
 from doublesampling.paper.published import BAYES_UCB, FAIR, KL_EDGES, OURS, RIVALS, THOMPSON
@@ -26,15 +26,34 @@ def test_the_sweeps_hold_the_problems_that_the_paper_names() -> None:
     found = [bandit.probabilities for bandit in bernoulli]
     assert len(set(map(tuple, found))) == 153 + 816
     assert all(list(theta) == sorted(theta) and set(theta) <= set(GRID) for theta in found)
-    linear: Any = EXPERIMENTS["linear-sweep"].bandits
-    weights = np.array([bandit.weights for bandit in linear])
-    noise = np.array([float(np.max(bandit.noise)) for bandit in linear])
-    assert len({(*w.ravel(), n) for w, n in zip(weights, noise, strict=True)}) == LINEAR_PROBLEMS
-    assert np.allclose(weights * 10, np.round(weights * 10))
-    assert abs(weights).max() <= 1.0
-    assert np.allclose(noise * 10, np.round(noise * 10))
-    assert noise.min() >= 0.1
-    assert noise.max() <= 1.0
+    for name in ("linear-sweep", "linear-sweep-free"):
+        linear: Any = EXPERIMENTS[name].bandits
+        weights = np.array([bandit.weights for bandit in linear])
+        noise = np.array([float(np.max(bandit.noise)) for bandit in linear])
+        assert len({(*w.ravel(), n) for w, n in zip(weights, noise, strict=True)}) == LINEAR_PROBLEMS
+        assert np.allclose(weights * 10, np.round(weights * 10))
+        assert abs(weights).max() <= 1.0
+        assert np.allclose(noise * 10, np.round(noise * 10))
+        assert noise.min() >= 0.1
+        assert noise.max() <= 1.0
+
+
+def test_figure_6_is_run_as_its_authors_ran_it() -> None:
+    """Equal entries in ascending order, one path of contexts, their axis and their prior; the text's grid beside it."""
+    as_run, free = EXPERIMENTS["linear-sweep"], EXPERIMENTS["linear-sweep-free"]
+    for problem in as_run.bandits:
+        assert isinstance(problem, LinearGaussianBandit)
+        (worse, same), (better, again) = problem.weights
+        assert worse == same < better == again
+        assert problem.path == "shared"
+        gap = better - worse  # E (x_1 + x_2)^2 = 7 / 6 on the unit square
+        assert as_run.divergence(problem) == pytest.approx(0.5 * 7 / 6 * gap**2 / problem.noise, rel=1e-12)
+        assert measures.one_arm_dominates(problem)
+    crossing = [measures.one_arm_dominates(problem) for problem in free.bandits]  # type: ignore[arg-type]
+    assert 0.3 < np.mean(crossing) < 0.7
+    for experiment in (as_run, free, EXPERIMENTS["linear"]):
+        assert (experiment.belief.mean, experiment.belief.covariance) == (1.0, 1.0), "the paper's prior"
+        assert experiment.belief.alpha == experiment.belief.beta == 1.0
 
 
 def test_divergences_against_scipy_and_sampling() -> None:
@@ -88,7 +107,7 @@ def table(regret: dict[str, list[float]], kl: list[float], error: float = 0.01, 
     return xr.Dataset(
         filled,
         coords={"policy": list(regret), "time": [last], "kl": ("bandit", kl), "noise": ("bandit", [0.2] * len(kl))},
-        attrs={"realizations": "7"},
+        attrs={"realizations": "5000"},
     )
 
 
@@ -117,7 +136,7 @@ def test_paired_differences_cancel_common_luck() -> None:
     assert error == pytest.approx([0.0] * 3, abs=1e-12)
 
 
-def judge(name: str, data: claims.Datasets) -> str:
+def judge(name: str, data: verdicts.Datasets) -> str:
     """The verdict on the first claim that begins so."""
     return next(claim for claim in claims.CLAIMS if claim.says.startswith(name)).judge(data).verdict
 
@@ -127,26 +146,91 @@ def test_verdicts_follow_the_numbers() -> None:
     at_1000 = {policy: [mean] for policy, (mean, _) in published.FIGURE_3[1000].items()}
     right = {"bernoulli": table(at_1000, [1.0], last=1000)}
     wrong = {"bernoulli": table(at_1000 | {THOMPSON: [9.0]}, [1.0], last=1000)}
-    assert judge("the regrets of figure 3", right) == claims.REPRODUCED
-    assert judge("the regrets of figure 3", wrong) == claims.NOT
+    assert judge("the regrets of figure 3", right) == verdicts.REPRODUCED
+    assert judge("the regrets of figure 3", wrong) == verdicts.NOT
     for rival, claimed in published.BERNOULLI_REDUCTION.items():
-        for delta, verdict in ((-claimed, claims.REPRODUCED), (-claimed - 0.1, claims.NOTED), (0.1, claims.NOT)):
+        for delta, verdict in ((-claimed, verdicts.REPRODUCED), (-claimed - 0.1, verdicts.NOTED), (0.1, verdicts.NOT)):
             sweep = table({OURS: [1 + delta], FAIR: [1 + delta], rival: [1.0]}, kl=[0.3])
             assert (
                 judge(f"regret reductions around {claimed:.0%}".replace("%", " %"), {"bernoulli-sweep": sweep})
                 == verdict
             )
     regret = {OURS: [1.04, 0.6], FAIR: [0.8, 0.6], THOMPSON: [1.0, 1.0]}
-    assert judge("performance worsens", {"bernoulli-sweep": table(regret, [0.02, 0.6])}) == claims.NOTED
+    assert judge("performance worsens", {"bernoulli-sweep": table(regret, [0.02, 0.6])}) == verdicts.NOTED
     regret[OURS] = [0.5, 0.6]
-    assert judge("performance worsens", {"bernoulli-sweep": table(regret, [0.02, 0.6])}) == claims.NOT
+    assert judge("performance worsens", {"bernoulli-sweep": table(regret, [0.02, 0.6])}) == verdicts.NOT
     order = {OURS: [5.0, 20.0], THOMPSON: [7.0, 25.0], BAYES_UCB: [9.0, 30.0]}
-    assert judge("double sampling has the lowest", {"linear": table(order, [1, 1])}) == claims.REPRODUCED
-    assert judge("the regrets of figure 5", {"linear": table(order, [1, 1])}) == claims.NOT
+    assert judge("double sampling has the lowest", {"linear": table(order, [1, 1])}) == verdicts.REPRODUCED
+    assert judge("the regrets of figure 5", {"linear": table(order, [1, 1])}) == verdicts.NOT
     exactly = {policy: [value, value] for policy, value in published.FIGURE_5.items()}
-    assert judge("the regrets of figure 5", {"linear": table(exactly, [1, 1])}) == claims.REPRODUCED
+    assert judge("the regrets of figure 5", {"linear": table(exactly, [1, 1])}) == verdicts.REPRODUCED
     order[OURS] = [8.0, 20.0]
-    assert judge("double sampling has the lowest", {"linear": table(order, [1, 1])}) == claims.NOT
+    assert judge("double sampling has the lowest", {"linear": table(order, [1, 1])}) == verdicts.NOT
+
+
+def noisy(sweep: xr.Dataset, error: float) -> xr.Dataset:
+    """The same means with larger errors: fewer realizations."""
+    names = [name for name in sweep.data_vars if str(name).endswith("_error")]
+    return sweep.assign({name: sweep[name] * 0 + error for name in names}).assign_attrs(realizations="10")
+
+
+def test_a_run_that_cannot_support_a_verdict_says_so() -> None:
+    """The same means, with errors as large as what is judged: no verdict but "too few realizations"."""
+    at_1000 = {policy: [mean] for policy, (mean, _) in published.FIGURE_3[1000].items()}
+    bernoulli = table(at_1000, [1.0], last=1000).assign_attrs(realizations="1000")
+    assert judge("the regrets of figure 3", {"bernoulli": noisy(bernoulli, 1.5)}) == verdicts.TOO_FEW
+    sweep = table({OURS: [0.6, 1.0], FAIR: [0.6, 0.9], THOMPSON: [1.0, 1.0], BAYES_UCB: [0.8, 1.0]}, [0.5, 0.02])
+    sure, unsure = {"bernoulli-sweep": sweep}, {"bernoulli-sweep": noisy(sweep, 0.3)}
+    for claim in ("regret reductions around 40", "regret reductions around 25", "performance worsens", "near-equiv"):
+        assert judge(claim, sure) != verdicts.TOO_FEW
+        assert judge(claim, unsure) == verdicts.TOO_FEW
+    order = {OURS: [5.0, 20.0], THOMPSON: [7.0, 25.0], BAYES_UCB: [9.0, 30.0]}
+    assert judge("double sampling has the lowest", {"linear": noisy(table(order, [1, 1]), 3.0)}) == verdicts.TOO_FEW
+    one = table(order, [1, 1])
+    one = one.assign({name: one[name] * np.nan for name in one.data_vars if str(name).endswith("_error")})
+    assert judge("double sampling has the lowest", {"linear": one}) == verdicts.TOO_FEW, "one realization has no error"
+
+
+def test_scattered_points_are_told_from_noise() -> None:
+    """Problems that differ are scattered; the same picture made by Monte Carlo noise alone is not judged."""
+    rng = np.random.default_rng(1)
+    kl = np.concatenate([np.full(300, 0.1), np.full(300, 0.5)]).tolist()
+    one = np.ones(600)
+    spread = one + np.concatenate([0.2 * rng.normal(size=300), 0.02 * rng.normal(size=300)])
+    scattered = table({OURS: spread.tolist(), THOMPSON: one.tolist()}, kl, error=0.01)
+    assert judge("points are scattered", {"bernoulli-sweep": scattered}) == verdicts.REPRODUCED
+    even = table({OURS: (one + 0.1 * rng.normal(size=600)).tolist(), THOMPSON: one.tolist()}, kl, error=0.01)
+    assert judge("points are scattered", {"bernoulli-sweep": even}) == verdicts.NOT
+    noise = one + np.concatenate([0.35 * rng.normal(size=300), 0.3 * rng.normal(size=300)])
+    blurred = table({OURS: noise.tolist(), THOMPSON: one.tolist()}, kl, error=0.22)
+    assert judge("points are scattered", {"bernoulli-sweep": blurred}) == verdicts.TOO_FEW
+
+
+def figure_6_table(shift: float = 0.0, spread: float = 0.02) -> xr.Dataset:
+    """Problems whose mean in every bin is the published one, moved by a shift."""
+    rng = np.random.default_rng(1)
+    kl: list[float] = []
+    regret: dict[str, list[float]] = {OURS: [], FAIR: [], THOMPSON: [], BAYES_UCB: []}
+    for (low, high), deltas in published.FIGURE_6.items():
+        for _ in range(40):
+            kl.append(float(rng.uniform(low, high)))
+            noise = spread * rng.normal()
+            for name in (OURS, FAIR):
+                regret[name].append(1.0)
+            for rival in RIVALS:
+                regret[rival].append(1.0 / (1.0 + deltas[rival] + shift + noise))
+    return table(regret, kl)
+
+
+def test_figure_6_is_judged_bin_by_bin() -> None:
+    """The published means are recognised, means that are off by five points are not, a coarse run says nothing."""
+    claim = "the points of figure 6"
+    assert judge(claim, {"linear-sweep": figure_6_table()}) == verdicts.REPRODUCED
+    assert judge(claim, {"linear-sweep": figure_6_table(shift=0.05)}) == verdicts.NOT
+    assert judge(claim, {"linear-sweep": figure_6_table(spread=0.2)}) == verdicts.TOO_FEW
+    bins = linear_claims.figure_6_bins(figure_6_table(), OURS, THOMPSON)
+    assert [(each.low, each.high) for each in bins] == list(published.FIGURE_6)
+    assert all(each.problems == 40 for each in bins)
 
 
 def test_figures_draw_the_numbers_of_their_datasets() -> None:
@@ -163,6 +247,22 @@ def test_figures_draw_the_numbers_of_their_datasets() -> None:
         for line, rival in zip(labelled, RIVALS, strict=True):
             delta, _ = measures.relative_difference(data, ours, rival)
             assert np.asarray(line.get_ydata()) == pytest.approx(measures.lowess(np.array(kl), delta))
+
+
+def test_figures_say_how_many_points_lie_outside() -> None:
+    """Two points above the axis and two beyond it are counted; where all are shown, that is said."""
+    kl = np.linspace(0.01, 1.0, 40)
+    regret = {name: [1.0] * 40 for name in (OURS, FAIR, *RIVALS)}
+    regret[OURS] = [3.5, *regret[OURS][1:]]
+    shown = figures.draw_relative_regret(table(regret, kl.tolist()))
+    assert [axes.texts[-1].get_text() for axes in shown.axes] == [
+        "6 of 80 points lie outside",  # one problem above the axis and two beyond it, against two rivals
+        "4 of 80 points lie outside",
+    ]
+    right = table({name: [1.0] * 40 for name in (OURS, FAIR, *RIVALS)}, kl.tolist())
+    both = figures.draw_linear_relative_regret(table(regret, kl.tolist()), right)
+    assert both.axes[0].texts[-1].get_text() == "2 of 80 points lie outside"
+    assert both.axes[1].texts[-1].get_text() == "all 80 points are shown"
 
 
 def test_documents_escape_and_embed(tmp_path: Path) -> None:
@@ -197,12 +297,14 @@ def test_the_whole_run_at_a_tiny_scale(tmp_path: Path) -> None:
     ending = text[text.index("## Every claim") :]
     for claim in claims.CLAIMS:
         row = next(line for line in ending.splitlines() if line.startswith(f"| {claim.says} |"))
-        assert any(f"| {verdict} |" in row for verdict in (claims.REPRODUCED, claims.NOTED, claims.NOT))
+        words = (verdicts.REPRODUCED, verdicts.NOTED, verdicts.NOT, verdicts.TOO_FEW)
+        assert any(f"| {verdict} |" in row for verdict in words)
         assert re.search(r"\d", row.split("|")[4]), "a verdict comes with numbers"
         assert claim.says.replace("<", "&lt;") in shown
     assert "nan" not in text
     assert "not run" not in text
-    assert "http" not in shown.replace("http-equiv", "")
+    # pictures stand in the page as base64, which may spell anything
+    assert "http" not in re.sub(r"data:image/png;base64,[A-Za-z0-9+/=]+", "", shown)
 
     data = {name: xr.open_dataset(out / "data" / f"{name}.nc", engine="scipy").load() for name in EXPERIMENTS}
     regret = measures.final(data["horizon"], THOMPSON, 0)
@@ -212,7 +314,7 @@ def test_the_whole_run_at_a_tiny_scale(tmp_path: Path) -> None:
     for ours, checked in ((OURS, published.CHECK_FIRST), (FAIR, published.CHECK_FAIR)):
         found = measures.by_divergence(data["bernoulli-sweep"], ours, THOMPSON, KL_EDGES)
         for (_, mean), value in zip(found, checked, strict=True):  # the check is rounded to a point
-            assert abs(100 * mean.value - value) < 0.5 + 100 * claims.SURE * mean.error
+            assert abs(100 * mean.value - value) < 0.5 + 100 * verdicts.SURE * mean.error
     final = data["settings"].final_regret
     assert (final.sel(policy=ONE_CANDIDATE).values == final.sel(policy=THOMPSON).values).all()
 
@@ -261,6 +363,26 @@ def test_a_stopped_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         )
         assert first.drop_attrs().equals(second.drop_attrs())
     assert "not run" in (tmp_path / "b" / "report.md").read_text(), "claims of other figures are named as not run"
+
+
+def test_figures_accumulate_in_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Figure 1, then figure 3, as the README shows them: both are in the report, and neither is played again."""
+    command = ["reproduce", "--realizations", "3", "--scale", "quick", "--out", str(tmp_path / "run")]
+    assert main([*command, "--figure", "1"]) == 0
+    first = (tmp_path / "run" / "data" / "illustration.nc").read_bytes()
+    assert main([*command, "--figure", "3"]) == 0
+    assert (tmp_path / "run" / "data" / "illustration.nc").read_bytes() == first
+    text = (tmp_path / "run" / "report.md").read_text()
+    assert "## Figure 1" in text
+    assert "## Figure 3" in text
+    assert "## Figure 4" not in text
+    assert main([*command, "--figure", "2", "--resume"]) == 0, "of a dataset that is there"
+    assert "## Figure 1" in (tmp_path / "run" / "report.md").read_text()
+    assert main([*command, "--figure", "1", "3"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("doublesampling: --out ")
+    assert "holds figure 1, 3 of this run already. Add --resume" in said
+    assert "cannot be written" not in said
 
 
 @pytest.mark.parametrize(

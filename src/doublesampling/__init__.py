@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from doublesampling import accessor as _accessor
+
 if TYPE_CHECKING:
     from doublesampling.bandits import (
         BernoulliBandit,
@@ -118,6 +120,9 @@ __all__ = [
     "probability_optimal",
     "simulate",
 ]
+
+
+_accessor.register()
 
 
 def __getattr__(name: str) -> object:

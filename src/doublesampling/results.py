@@ -2,7 +2,7 @@
 
 import datetime
 import platform
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -11,6 +11,10 @@ from numpy.typing import NDArray
 from doublesampling import __version__
 from doublesampling.engine.blocks import Moments
 from doublesampling.engine.plan import Plan
+from doublesampling.errors import SettingError
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped]
 
 FloatArray = NDArray[np.float64]
 
@@ -22,37 +26,56 @@ _LONG_NAMES = {
 }
 
 
-def _stack(plan: Plan, moments: list[list[Moments]], row: int, squared: bool = False) -> FloatArray:
-    """One row of every cell's moments, float array (bandit, policy, time); nan where nothing was played."""
+def _means(plan: Plan, moments: list[list[Moments]], row: int) -> FloatArray:
+    """Stack one row of every cell's means, float array (bandit, policy, time); nan where nothing was played."""
     out = np.full((len(plan.problems), len(plan.labels), plan.times.size), np.nan)
     for i, cells in enumerate(moments):
         for j, cell in enumerate(cells):
             if cell.count:
-                out[i, j] = np.sqrt(cell.squares[row] / cell.count) if squared else cell.means[row]
+                out[i, j] = cell.means[row]
     return out
+
+
+def _deviations(plan: Plan, moments: list[list[Moments]], row: int) -> FloatArray:
+    """Stack the sample deviation (n - 1) of one row, float array (bandit, policy, time); one realization has none."""
+    out = np.full((len(plan.problems), len(plan.labels), plan.times.size), np.nan)
+    for i, cells in enumerate(moments):
+        for j, cell in enumerate(cells):
+            if cell.count > 1:
+                out[i, j] = np.sqrt(cell.squares[row] / (cell.count - 1))
+    return out
+
+
+def _rate_deviation(rate: FloatArray, done: NDArray[np.int64]) -> FloatArray:
+    """The sample deviation of indicators whose mean is a rate, float array (bandit, policy, time)."""
+    size = np.where(done > 1, done, np.nan)[:, :, None]
+    return np.asarray(np.sqrt(rate * (1.0 - rate) * (size / (size - 1.0))))
 
 
 def to_dataset(plan: Plan, moments: list[list[Moments]], device: str) -> xr.Dataset:
     """The result of a simulation."""
     done = np.array([[cell.count for cell in cells] for cells in moments])
     root = np.sqrt(np.maximum(done, 1))[:, :, None]
-    rate = _stack(plan, moments, 2)
+    rate = _means(plan, moments, 2)
     spread = {
-        "cumulative_regret": _stack(plan, moments, 0, squared=True),
-        "observed_cumulative_regret": _stack(plan, moments, 1, squared=True),
-        "optimal_arm_rate": np.sqrt(rate * (1.0 - rate)),
+        "cumulative_regret": _deviations(plan, moments, 0),
+        "observed_cumulative_regret": _deviations(plan, moments, 1),
+        "optimal_arm_rate": _rate_deviation(rate, done),
     }
     mean = {
-        "cumulative_regret": _stack(plan, moments, 0),
-        "observed_cumulative_regret": _stack(plan, moments, 1),
+        "cumulative_regret": _means(plan, moments, 0),
+        "observed_cumulative_regret": _means(plan, moments, 1),
         "optimal_arm_rate": rate,
     }
+    alone = "; nan: one realization has none" if plan.realizations == 1 else ""
     variables: dict[str, Any] = {}
     for name, values in mean.items():
         variables[name] = (_PER_TIME, values, {"long_name": _LONG_NAMES[name]})
-        variables[f"{name}_std"] = (_PER_TIME, spread[name], {"long_name": "standard deviation over realizations"})
-        variables[f"{name}_error"] = (_PER_TIME, spread[name] / root, {"long_name": "Monte Carlo standard error"})
-    variables["candidates"] = (_PER_TIME, _stack(plan, moments, 3), {"long_name": "mean number of candidates, N"})
+        deviation = {"long_name": f"standard deviation over realizations{alone}"}
+        variables[f"{name}_std"] = (_PER_TIME, spread[name], deviation)
+        error = {"long_name": f"Monte Carlo standard error{alone}"}
+        variables[f"{name}_error"] = (_PER_TIME, spread[name] / root, error)
+    variables["candidates"] = (_PER_TIME, _means(plan, moments, 3), {"long_name": "mean number of candidates, N"})
     p = np.full((len(plan.problems), len(plan.labels), plan.times.size, plan.arms), np.nan)
     final = np.full((len(plan.problems), len(plan.labels), plan.realizations), np.nan)
     for i, cells in enumerate(moments):
@@ -70,7 +93,7 @@ def to_dataset(plan: Plan, moments: list[list[Moments]], device: str) -> xr.Data
         variables |= _trajectories(plan, moments)
     dataset = xr.Dataset(
         variables,
-        coords={"policy": list(plan.labels), "time": plan.times, "bandit": np.arange(len(plan.problems))},
+        coords={"policy": list(plan.labels), "time": plan.times, "bandit": list(plan.bandits)},
         attrs=provenance(plan, device) | {"interrupted": int((done < plan.realizations).any())},
     )
     dataset["realizations_done"] = (("bandit", "policy"), done, {"long_name": "realizations played"})
@@ -105,42 +128,17 @@ def provenance(plan: Plan, device: str) -> dict[str, str]:
     }
 
 
-@xr.register_dataset_accessor("ds")  # type: ignore[no-untyped-call,unused-ignore]
-class Accessor:
-    """``result.ds``: tables and pictures of a simulation."""
-
-    def __init__(self, dataset: xr.Dataset) -> None:
-        self._dataset = dataset
-
-    def plot_regret(self, **options: Any) -> Any:
-        """Cumulative regret over time, a matplotlib figure."""
-        from doublesampling import plots
-
-        return plots.draw_regret(self._dataset, **options)
-
-    def plot_optimal_arm(self, **options: Any) -> Any:
-        """The share of realizations that play the best arm over time, a matplotlib figure."""
-        from doublesampling import plots
-
-        return plots.draw_optimal_arm(self._dataset, **options)
-
-    def plot_candidates(self, **options: Any) -> Any:
-        """The mean number of candidates over time, a matplotlib figure."""
-        from doublesampling import plots
-
-        return plots.draw_candidates(self._dataset, **options)
-
-    def table(self) -> list[dict[str, Any]]:
-        """One row per bandit and policy at the last recorded step: regret, its error, share on the best arm."""
-        last = self._dataset.isel(time=-1)
-        return [
-            {
-                "bandit": int(bandit),
-                "policy": str(policy),
-                "regret": float(last.cumulative_regret.sel(bandit=bandit, policy=policy)),
-                "error": float(last.cumulative_regret_error.sel(bandit=bandit, policy=policy)),
-                "best": float(last.optimal_arm_rate.sel(bandit=bandit, policy=policy)),
-            }
-            for bandit in self._dataset.bandit.values
-            for policy in self._dataset.policy.values
-        ]
+def table(dataset: xr.Dataset) -> "pd.DataFrame":
+    """Return one row per bandit and policy at the last recorded step: regret, its error, share on the best arm."""
+    names = {"cumulative_regret": "regret", "cumulative_regret_error": "error", "optimal_arm_rate": "best"}
+    missing = [name for name in names if name not in dataset]
+    if missing:
+        raise SettingError(f"A table needs a result of ds.simulate; this dataset has no {missing[0]!r}.")
+    last = dataset[list(names)]
+    if "time" in last.dims:
+        last = last.isel(time=-1)
+    for axis in ("policy", "bandit"):  # what was chosen or averaged over before is no dimension any more
+        if axis not in last.dims:
+            last = last.expand_dims(axis)
+    rows = last.transpose("bandit", "policy", ...).to_dataframe().reset_index()
+    return rows.rename(columns=names)[["bandit", "policy", *names.values()]]

@@ -211,8 +211,8 @@ def leaderboard(suite: Suite, data: xr.Dataset) -> list[Row]:
     final = data.final_regret.transpose("policy", "bandit", "realization").values
     relative = final / _units(suite, data, horizon)[:, None]
     wrong = 1.0 - data.optimal_arm_rate.mean(("bandit", "time")).values
-    mean, spread = relative.mean(axis=(1, 2)), relative.std(axis=2).mean(axis=1)
-    error = np.sqrt((relative.var(axis=2) / final.shape[2]).sum(axis=1)) / final.shape[1]
+    mean, spread = relative.mean(axis=(1, 2)), relative.std(axis=2, ddof=1).mean(axis=1)
+    error = np.sqrt((relative.var(axis=2, ddof=1) / final.shape[2]).sum(axis=1)) / final.shape[1]
     micros = data.seconds_per_decision.values * 1e6
     columns = zip(data.policy.values, mean, error, spread, wrong, stuck(suite, data), micros, strict=True)
     rows = [Row(str(policy), *map(float, found)) for policy, *found in columns]

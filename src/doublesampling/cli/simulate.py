@@ -1,6 +1,7 @@
 """``doublesampling simulate``: policies against bandits, as a table, a NetCDF file and a picture."""
 
 import difflib
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -141,8 +142,8 @@ def show(result: xr.Dataset, bandits: list[str], console: Console) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("bandit", "policy", f"regret at t = {int(result.time[-1])}", "on the best arm"):
         table.add_column(name, justify="left" if name in ("bandit", "policy") else "right")
-    for row in result.ds.table():
-        error = f"{row['error']:.3f}" if int(result.attrs["realizations"]) > 1 else "–"
+    for row in result.ds.table().to_dict("records"):
+        error = "–" if math.isnan(row["error"]) else f"{row['error']:.3f}"
         cells = f"{row['regret']:.3f} ± {error}", f"{row['best']:.1%}"
         table.add_row(bandits[row["bandit"]], row["policy"], *cells)
     console.print(table)
@@ -150,7 +151,8 @@ def show(result: xr.Dataset, bandits: list[str], console: Console) -> None:
     played = (
         f"{wanted} realizations" if done >= wanted else f"{done} of {wanted} realizations, or more of some policies"
     )
-    console.print(f"± is one Monte Carlo standard error; {played}.", style="dim")
+    alone = "; one realization has none" if done == 1 else ""
+    console.print(f"± is one Monte Carlo standard error{alone}; {played}.", style="dim")
 
 
 def write_files(

@@ -62,6 +62,7 @@ class Plan:
     problems: tuple[PackedProblem, ...]
     policies: tuple[PackedPolicy, ...]
     labels: tuple[str, ...]
+    bandits: tuple[int, ...] | tuple[str, ...]
     settings: dict[str, str]
     horizon: int
     realizations: int
@@ -143,14 +144,20 @@ def default_belief(bandit: Any) -> Any:
     return next(f.defaults[type(bandit)] for f in FAMILIES.values() if type(bandit) in f.defaults)(bandit)
 
 
-def _check_bandits(bandits: object) -> tuple[Any, ...]:
-    found = tuple(bandits) if isinstance(bandits, Sequence) and not isinstance(bandits, str) else (bandits,)
+def _check_bandits(bandits: object) -> dict[Any, Any]:
+    """Bandits by the name that results carry: given in a dictionary, else their number."""
+    if isinstance(bandits, Mapping):
+        named = {str(name): bandit for name, bandit in bandits.items()}
+    else:
+        several = isinstance(bandits, Sequence) and not isinstance(bandits, str)
+        named = dict(enumerate(bandits if several else (bandits,)))  # type: ignore[arg-type]
+    found = tuple(named.values())
     if not found:
         raise SettingError("simulate needs a bandit, such as BernoulliBandit([0.4, 0.8]), got an empty list.")
     for bandit in found:
         if not any(type(bandit) in family.defaults for family in FAMILIES.values()):
             raise SettingError(f"A bandit is wanted, such as BernoulliBandit([0.4, 0.8]), got {checks.shown(bandit)}.")
-    return found
+    return named
 
 
 def _check_policies(policies: object) -> dict[str, Any]:
@@ -220,7 +227,8 @@ def make_plan(
     """Check everything a user said, once."""
     horizon = checks.integer("horizon", horizon, least=1, most=10**9)
     realizations = checks.integer("realizations", realizations, least=1, most=10**12)
-    found, named = _check_bandits(bandits), _check_policies(policies)
+    worlds, named = _check_bandits(bandits), _check_policies(policies)
+    found = tuple(worlds.values())
     if not keep:  # trajectories have a limit of their own
         _check_room(found, len(named), horizon, realizations, times)
     if belief is not None and not any(isinstance(belief, family.beliefs) for family in FAMILIES.values()):
@@ -243,6 +251,7 @@ def make_plan(
         problems=problems,
         policies=tuple(pack_policy(policy) for policy in named.values()),
         labels=tuple(named),
+        bandits=tuple(worlds),
         settings=settings,
         horizon=horizon,
         realizations=realizations,

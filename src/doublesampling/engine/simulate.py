@@ -42,8 +42,9 @@ def simulate(
     store: Any = None,
     threads: int | None = None,
 ) -> xr.Dataset:
-    """Play policies against one bandit or a list of them, and average over many realizations.
+    """Play policies against one bandit or several, and average over many realizations.
 
+    ``bandits`` and ``policies`` are one each, a list, or a dictionary whose keys name them in the result.
     The same seed gives the same numbers on any number of threads and workers, in any chunks. Policies meet the same
     luck: contexts and rewards do not depend on who plays. ``times`` is "all", "log" or a list of steps to record;
     ``keep=("trajectories",)`` keeps every step of every realization. ``executor`` is anything like

@@ -1,6 +1,5 @@
 """The paper's figures: pure functions from a dataset to a matplotlib figure. They never simulate."""
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,8 +11,17 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from numpy.typing import NDArray
 
 from doublesampling.paper import measures
-from doublesampling.paper.published import BAYES_UCB, DISTINGUISHABLE, FAIR, FIGURE_3, OURS, RIVALS, THOMPSON
-from doublesampling.plots import COLOURS, look, plain
+from doublesampling.paper.published import (
+    BAYES_UCB,
+    DISTINGUISHABLE,
+    FAIR,
+    FIGURE_3,
+    FIGURE_6,
+    OURS,
+    RIVALS,
+    THOMPSON,
+)
+from doublesampling.plots import COLOURS, NotebookFigure, look, plain
 
 FloatArray = NDArray[np.float64]
 
@@ -36,7 +44,7 @@ def _band(axes: Axes, time: FloatArray, middle: FloatArray, spread: FloatArray, 
 
 def draw_illustration(data: xr.Dataset) -> Figure:
     """Figure 1: how probably each arm is the best, with a band of one deviation, and N, over time."""
-    figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
+    figure = NotebookFigure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
     left, right = figure.subplots(1, 2)
     time, theta = data.time.values, data.attrs["theta"]
     for arm in range(data.sizes["arm"]):
@@ -64,7 +72,7 @@ def draw_illustration(data: xr.Dataset) -> Figure:
 
 def draw_correct_action(data: xr.Dataset) -> Figure:
     """Figure 2: the probability of playing the best arm, with its standard deviation, against each rival."""
-    figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
+    figure = NotebookFigure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
     for axes, rival in zip(figure.subplots(1, 2, sharey=True), RIVALS, strict=True):
         for policy in (rival, OURS):
             cell = data.sel(policy=policy).isel(bandit=0)
@@ -90,7 +98,7 @@ def _draw_regret(axes: Axes, data: xr.Dataset, bandit: int) -> None:
 
 def draw_bernoulli_regret(data: xr.Dataset) -> Figure:
     """Figure 3: cumulative observed regret with its deviation, and the paper's values; the means alone beside it."""
-    figure = Figure(figsize=(_WIDTH, _HEIGHT + 0.4), layout="constrained")
+    figure = NotebookFigure(figsize=(_WIDTH, _HEIGHT + 0.4), layout="constrained")
     left, right = figure.subplots(1, 2)
     _draw_regret(left, data, 0)
     for policy in (THOMPSON, BAYES_UCB, OURS, FAIR):
@@ -130,21 +138,51 @@ def _draw_delta(axes: Axes, data: xr.Dataset, ours: str, logarithmic: bool) -> N
     axes.axhline(0.0, color="0.25", linewidth=0.8)
     axes.axvline(DISTINGUISHABLE, color="0.5", linewidth=0.8, linestyle=":")
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    title = ours if ours != OURS else f"{OURS}, as published"
-    axes.set(title=title, xlabel="smallest KL divergence between arms", ylim=(-1.0, 1.0))
+    axes.set_ylim(-1.0, 1.0)
     if logarithmic:
         axes.set_xscale("log")
     else:  # a few very easy problems would squeeze all others
         axes.set_xlim(0.0, float(np.quantile(kl, 0.95)))
+    _count_outside(axes, data, ours)
     plain(axes)
 
 
-def draw_relative_regret(data: xr.Dataset, *, logarithmic: bool = False) -> Figure:
-    """Figures 4 and 6: Delta against the least divergence, both rivals, a LOWESS curve through each; fair ties too."""
-    figure = Figure(figsize=(_WIDTH, 4.4), layout="constrained")
+def _count_outside(axes: Axes, data: xr.Dataset, ours: str) -> None:
+    """Say how many points lie outside of the axes, so that nobody takes the picture for all of them."""
+    kl, (low, high), (left, right) = data.kl.values, axes.get_ylim(), axes.get_xlim()
+    deltas = [measures.relative_difference(data, ours, rival)[0] for rival in RIVALS]
+    outside = sum(int(((d < low) | (d > high) | (kl < left) | (kl > right)).sum()) for d in deltas)
+    total = len(RIVALS) * kl.size
+    words = f"{outside} of {total} points lie outside" if outside else f"all {total} points are shown"
+    axes.text(0.99, 0.01, words, transform=axes.transAxes, ha="right", va="bottom", fontsize=8, color="0.35")
+
+
+def draw_relative_regret(data: xr.Dataset) -> Figure:
+    """Figure 4: Delta against the least divergence, both rivals, a LOWESS curve through each; fair ties beside it."""
+    figure = NotebookFigure(figsize=(_WIDTH, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
-    _draw_delta(left, data, OURS, logarithmic)
-    _draw_delta(right, data, FAIR, logarithmic)
+    for axes, ours in ((left, OURS), (right, FAIR)):
+        _draw_delta(axes, data, ours, logarithmic=False)
+        axes.set(title=ours if ours != OURS else f"{OURS}, as published", xlabel="smallest KL divergence between arms")
+    left.set_ylabel("Δ, regret relative to the rival's")
+    left.legend(loc="upper right", framealpha=0.85, edgecolor="none")
+    return figure
+
+
+def draw_linear_relative_regret(as_run: xr.Dataset, free: xr.Dataset) -> Figure:
+    """Figure 6: the same on linear Gaussian problems, as the authors ran it, and with any weights of the grid."""
+    figure = NotebookFigure(figsize=(_WIDTH, 4.4), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    _draw_delta(left, as_run, OURS, logarithmic=True)
+    for (low, high), published in FIGURE_6.items():
+        middle = float(np.sqrt(max(low, 0.02) * high))
+        for rival, delta in published.items():
+            colour = look(_STYLE[rival])["color"]
+            left.plot(middle, delta, marker="D", ms=7, mfc="white", mec=colour, mew=1.6, linestyle="none", zorder=6)
+    left.plot([], [], marker="D", ms=7, mfc="white", mec="0.3", mew=1.6, linestyle="none", label="published, by bins")
+    left.set(title="as run: equal entries per arm", xlabel="KL as published: mean squared gap / 2σ")
+    _draw_delta(right, free, OURS, logarithmic=True)
+    right.set(title="any weights of the grid", xlabel="KL divergence: mean squared gap / 2σ²")
     left.set_ylabel("Δ, regret relative to the rival's")
     left.legend(loc="upper right", framealpha=0.85, edgecolor="none")
     return figure
@@ -152,7 +190,7 @@ def draw_relative_regret(data: xr.Dataset, *, logarithmic: bool = False) -> Figu
 
 def draw_linear_regret(data: xr.Dataset) -> Figure:
     """Figure 5: cumulative observed regret with its deviation, at the caption's noise and at five times that."""
-    figure = Figure(figsize=(_WIDTH, _HEIGHT + 0.4), layout="constrained")
+    figure = NotebookFigure(figsize=(_WIDTH, _HEIGHT + 0.4), layout="constrained")
     for bandit, axes in enumerate(figure.subplots(1, 2)):
         _draw_regret(axes, data, bandit)
         axes.set_title(f"noise σ = {data.noise.values[bandit]:g}" + (", as in the caption" if bandit == 0 else ""))
@@ -160,11 +198,12 @@ def draw_linear_regret(data: xr.Dataset) -> Figure:
     return figure
 
 
-FIGURES: dict[int, tuple[str, Callable[[xr.Dataset], Figure]]] = {
-    1: ("illustration", draw_illustration),
-    2: ("bernoulli", draw_correct_action),
-    3: ("bernoulli", draw_bernoulli_regret),
-    4: ("bernoulli-sweep", draw_relative_regret),
-    5: ("linear", draw_linear_regret),
-    6: ("linear-sweep", functools.partial(draw_relative_regret, logarithmic=True)),
+FIGURES: dict[int, tuple[tuple[str, ...], Callable[..., Figure]]] = {
+    1: (("illustration",), draw_illustration),
+    2: (("bernoulli",), draw_correct_action),
+    3: (("bernoulli",), draw_bernoulli_regret),
+    4: (("bernoulli-sweep",), draw_relative_regret),
+    5: (("linear",), draw_linear_regret),
+    6: (("linear-sweep", "linear-sweep-free"), draw_linear_relative_regret),
 }
+"""Figure -> the datasets that it draws, and how."""

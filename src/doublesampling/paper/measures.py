@@ -40,6 +40,17 @@ def linear_divergence(bandit: LinearGaussianBandit) -> float:
     return float(gap @ second_moment @ gap / (2.0 * float(np.max(bandit.noise)) ** 2))
 
 
+def divergence_as_published(bandit: LinearGaussianBandit) -> float:
+    """The x axis of the published figure 6: its authors divided the squared gap by sigma, not by sigma^2."""
+    return linear_divergence(bandit) * float(np.max(bandit.noise))
+
+
+def one_arm_dominates(bandit: LinearGaussianBandit) -> bool:
+    """Whether one arm is better in every context of the unit cube: its weights are nowhere smaller."""
+    gap = np.asarray(bandit.weights)[0] - np.asarray(bandit.weights)[1]
+    return bool((gap >= 0.0).all() or (gap <= 0.0).all())
+
+
 def final(data: xr.Dataset, policy: str, bandit: int = 0, name: str = "cumulative_regret") -> Estimate:
     """A variable at the last recorded step, with its error."""
     cell = data.sel(policy=policy).isel(bandit=bandit, time=-1)
@@ -63,7 +74,7 @@ def paired_difference(data: xr.Dataset, ours: str, rival: str) -> tuple[FloatArr
     """The same from every realization's regret: policies met the same luck, so most of the noise cancels."""
     mine, theirs = (data.final_regret.sel(policy=name).values for name in (ours, rival))
     ratio = mine.mean(axis=1) / theirs.mean(axis=1)
-    noise = (mine - ratio[:, None] * theirs).std(axis=1) / math.sqrt(mine.shape[1])
+    noise = (mine - ratio[:, None] * theirs).std(axis=1, ddof=1) / math.sqrt(mine.shape[1])
     return ratio - 1.0, noise / theirs.mean(axis=1)
 
 

@@ -17,10 +17,10 @@ from doublesampling import __version__, checks
 from doublesampling.engine.simulate import simulate
 from doublesampling.errors import LongRunWarning, OutputError, SettingError
 from doublesampling.paper import document, report
-from doublesampling.paper.claims import Datasets
 from doublesampling.paper.experiments import EXPERIMENTS, SCALES, SEED, Experiment
 from doublesampling.paper.figures import FIGURES
 from doublesampling.paper.illustration import summarize
+from doublesampling.paper.verdicts import Datasets
 from doublesampling.rules.doors import sources_digest
 
 _SETTINGS = "reproduce.json"
@@ -36,8 +36,11 @@ def check_figures(figures: list[int] | None) -> tuple[int, ...]:
     return tuple(wished)
 
 
-def prepare(folder: Path, settings: dict[str, str], *, resume: bool, force: bool) -> None:
-    """An output folder that belongs to this run: new, or the same run's; others are refused."""
+def prepare(folder: Path, settings: dict[str, str], wished: tuple[int, ...], *, resume: bool, force: bool) -> None:
+    """Make an output folder that belongs to this run, or refuse one that does not.
+
+    A run is its settings: figures of the same run accumulate in one folder, whichever were asked for first.
+    """
     found = folder / _SETTINGS
     try:
         if force and found.exists():
@@ -45,42 +48,66 @@ def prepare(folder: Path, settings: dict[str, str], *, resume: bool, force: bool
                 shutil.rmtree(folder / name, ignore_errors=True)
             found.unlink()
         if found.exists():
-            _same_run(json.loads(found.read_text()), settings, folder, resume)
+            _check_same_run(json.loads(found.read_text()), settings, folder)
+            if not resume:
+                _check_new_figures(folder, wished)
         elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise OutputError(f"--out {str(folder)!r} holds other files. Name an empty or a new folder.")
         for name in ("data", "figures"):
             (folder / name).mkdir(parents=True, exist_ok=True)
         found.write_text(json.dumps(settings, indent=1))
+    except OutputError:
+        raise
     except OSError as problem:
         raise OutputError(f"--out {str(folder)!r} cannot be written: {problem.strerror or problem}.") from None
     except json.JSONDecodeError:
         raise OutputError(f"--out {str(folder)!r} has a damaged {_SETTINGS}. Add --force to begin anew.") from None
 
 
-def _same_run(found: dict[str, str], wanted: dict[str, str], folder: Path, resume: bool) -> None:
+def _check_same_run(found: dict[str, str], wanted: dict[str, str], folder: Path) -> None:
     for name, value in wanted.items():
         if found.get(name) != value:
             raise OutputError(
                 f"--out {str(folder)!r} was made with {name} {found.get(name)}, this run has {value}. "
                 "Name another folder, or add --force to begin anew."
             )
-    if not resume:
+
+
+def _check_new_figures(folder: Path, wished: tuple[int, ...]) -> None:
+    """Ask before work that was begun or finished is done again; figures that are new to the folder are welcome."""
+    unfinished = [f for f in wished if any((folder / "store" / name).exists() for name in FIGURES[f][0])]
+    if unfinished or all((folder / "figures" / f"figure{figure}.png").exists() for figure in wished):
+        held = f"an unfinished figure {unfinished[0]}" if unfinished else f"figure {', '.join(map(str, wished))}"
         raise OutputError(
-            f"--out {str(folder)!r} holds this run already. Add --resume to go on with it, or --force to begin anew."
+            f"--out {str(folder)!r} holds {held} of this run already. "
+            "Add --resume to go on with what is there, or --force to begin anew."
         )
+
+
+def _file(folder: Path, experiment: Experiment) -> Path:
+    return folder / "data" / f"{experiment.name}.nc"
+
+
+def _kept(folder: Path, experiment: Experiment) -> xr.Dataset | None:
+    """Read a dataset that an earlier command of this run finished."""
+    path = _file(folder, experiment)
+    if not path.exists():
+        return None
+    with xr.open_dataset(path, engine="scipy") as kept:
+        return kept.load()
 
 
 def _play(experiment: Experiment, folder: Path, repeats: int, seed: int, device: str, executor: Any) -> xr.Dataset:
     """One dataset, from its file if it is there."""
-    path = folder / "data" / f"{experiment.name}.nc"
-    if path.exists():
-        with xr.open_dataset(path, engine="scipy") as kept:
-            return kept.load()
+    path = _file(folder, experiment)
+    if (kept := _kept(folder, experiment)) is not None:
+        return kept
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LongRunWarning)  # showing what happens then is the point
         result = simulate(
             list(experiment.bandits), experiment.policies, horizon=experiment.horizon, realizations=repeats, seed=seed,
             device="cpu" if experiment.keep else device, executor=None if experiment.keep else executor,
+            belief=experiment.belief,
             times=np.array(experiment.times) if isinstance(experiment.times, tuple) else experiment.times,
             keep=experiment.keep, store=None if experiment.keep else folder / "store" / experiment.name,
         )  # fmt: skip
@@ -93,6 +120,7 @@ def _play(experiment: Experiment, folder: Path, repeats: int, seed: int, device:
     unfinished = path.with_suffix(f".{os.getpid()}.tmp")
     result.to_netcdf(unfinished, engine="scipy")
     unfinished.replace(path)
+    shutil.rmtree(folder / "store" / experiment.name, ignore_errors=True)  # the pieces are in the dataset now
     return result
 
 
@@ -131,10 +159,10 @@ def reproduce(
         "version": __version__,
         "rules": sources_digest(),
     }
-    prepare(out, settings, resume=resume, force=force)
+    prepare(out, settings, wished, resume=resume, force=force)
     data: Datasets = {}
     for experiment in EXPERIMENTS.values():
-        shown = [figure for figure, (name, _) in FIGURES.items() if name == experiment.name]
+        shown = [figure for figure, (names, _) in FIGURES.items() if experiment.name in names]
         if figures is None or set(shown) & set(wished):
             repeats = experiment.repeats(scale, realizations)
             label = f"Figure {' and '.join(map(str, shown))}" if shown else "Beyond"
@@ -144,15 +172,19 @@ def reproduce(
             began = time.monotonic()
             data[experiment.name] = _play(experiment, out, repeats, seed, device, executor)
             say(f"  done in {time.monotonic() - began:.0f} s")
-    return _write(out, data, wished, settings)
+        elif (kept := _kept(out, experiment)) is not None:
+            data[experiment.name] = kept
+    drawn = tuple(figure for figure, (names, _) in FIGURES.items() if all(name in data for name in names))
+    return _write(out, data, drawn, settings)
 
 
-def _write(out: Path, data: Datasets, wished: tuple[int, ...], settings: dict[str, str]) -> Path:
+def _write(out: Path, data: Datasets, figures: tuple[int, ...], settings: dict[str, str]) -> Path:
+    """Draw every figure whose data is there, and write the report of all of them."""
     pictures = {}
     try:
-        for figure in wished:
-            name, draw = FIGURES[figure]
-            picture = draw(data[name])
+        for figure in figures:
+            names, draw = FIGURES[figure]
+            picture = draw(*(data[name] for name in names))
             for suffix in ("png", "pdf"):
                 picture.savefig(out / "figures" / f"figure{figure}.{suffix}", dpi=150)
             pictures[figure] = out / "figures" / f"figure{figure}.png"
