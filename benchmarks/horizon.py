@@ -96,7 +96,7 @@ def many_arms() -> None:
     sets: dict[str, tuple[Any, int]] = {
         "10 Bernoulli arms": ([ds.BernoulliBandit(rng.uniform(size=10).tolist()) for _ in range(60)], 64),
         "50 Bernoulli arms": ([ds.BernoulliBandit(rng.uniform(size=50).tolist()) for _ in range(20)], 32),
-        "linear Gaussian, 2 arms, d = 2": (list(linear_problems()), 64),
+        "linear Gaussian, 2 arms, d = 2": (list(linear_problems(equal_entries=False)), 64),
     }
     for name, (bandits, realizations) in sets.items():
         data = play(bandits, 1500, realizations)

@@ -78,7 +78,7 @@ LINEAR = ds.LinearGaussian(arms=2, dimension=2)
         (lambda: ds.LinearGaussianBandit(weights=[0.1, 0.2]), SettingError, r"\(arm, dimension\)"),
         (lambda: ds.LinearGaussianBandit(weights=np.eye(2), context="unifrom"), SettingError, "Did you mean 'uniform'"),
         (lambda: ds.LinearGaussianBandit(weights=np.eye(2), context=[1.0]), SettingError, "have shape"),
-        (lambda: ds.decide_from_draws(ds.Greedy(), [[1e308, 1.7e308]]), DrawsError, "within 1e100"),
+        (lambda: ds.decide_from_draws(ds.Greedy(), [[1e308, 1.7e308]] * 20), DrawsError, "within 1e100"),
         (lambda: ds.DoubleSampling(horizon=0), SettingError, "horizon must be"),
         (lambda: ds.DoubleSampling(log_base=1.0), SettingError, "log_base must be"),
         (lambda: ds.DoubleSampling(scale=0.0), SettingError, "scale must be"),

@@ -187,3 +187,41 @@ def test_policies_with_settings(capsys):
     assert "± –" in text  # one realization has no error to speak of
     assert main(["simulate", "--bandit", "bernoulli:0.4,0.8", "--policy", "double-sampling:horizn=20"]) == 1
     assert "horizon" in capsys.readouterr().err
+
+
+def test_piped_tables_cut_no_names(capsys):
+    """Nothing is folded or cut where the output is no terminal."""
+    long = "double-sampling:horizon=20,samples=1000,max_candidates=999"
+    bandit = "bernoulli:0.1234567,0.2345678,0.3456789,0.4567891,0.5678912"
+    assert main(["simulate", "--bandit", bandit, "--policy", long, "--horizon", "5", "--realizations", "2"]) == 0
+    out = capsys.readouterr().out
+    assert any(bandit in line and long in line and "±" in line for line in out.splitlines())
+    assert "…" not in out
+
+
+def test_a_long_command_says_what_it_waits_for(capsys, monkeypatch):
+    """Not a terminal: a line after two seconds, then one now and then; never more often."""
+    import time
+
+    from doublesampling import progress
+
+    monkeypatch.setattr(progress, "_PATIENCE", 0.02)
+    monkeypatch.setattr(progress, "_LINE_EVERY", 0.0)
+    shown = progress.Progress(True, "simulating", lambda: True)
+    with shown.over(2, 0, "blocks"):
+        deadline = time.monotonic() + 20
+        while "compiling" not in capsys.readouterr().err and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert time.monotonic() < deadline, "the compiler is named"
+        shown.advance(1)
+    assert "simulating, 1 of 2 blocks" in capsys.readouterr().err
+    quiet = progress.Progress(None, "simulating", lambda: True)
+    with quiet.over(1, 0, "blocks"):
+        quiet.advance(1)
+    assert capsys.readouterr().err == "", "a library is silent where nobody looks"
+
+
+def test_settings_of_policies_are_in_the_help(capsys):
+    with pytest.raises(SystemExit):
+        main(["simulate", "--help"])
+    assert "double-sampling:horizon=1500" in "".join(capsys.readouterr().out.split())

@@ -27,7 +27,13 @@ POLICIES = [
     ds.EpsilonGreedy(0.3),
     ds.TopTwo(),
     ds.TopTwo(0.9),
+    ds.UCB1(),
+    ds.KLUCB(),
+    ds.IMED(ties="first"),
+    ds.InformationDirected(),
+    ds.InformationDirected(samples=100),
 ]
+COUNTS_WINS = (ds.UCB1, ds.KLUCB, ds.IMED)
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
@@ -63,14 +69,22 @@ class TestEveryPolicy:
 
     def test_draws_decide_too(self, policy):
         draws = BELIEF.marginals(STATE).draws(400, seed=2)
+        if isinstance(policy, COUNTS_WINS):
+            with pytest.raises(SettingError, match="counts wins and losses, which posterior draws do not show"):
+                ds.decide_from_draws(policy, draws, seed=1, time=21)
+            return
         decision = ds.decide_from_draws(policy, draws, seed=1, time=21)
         share = np.bincount(draws.argmax(axis=1), minlength=3) / 400
         np.testing.assert_allclose(decision.probability_optimal, share, atol=1e-12)
 
     def test_arms_follow_the_propensities_given_the_estimate(self, policy):
         """Over many seeds with the estimate held fixed (draws), the arm played follows the logged propensity."""
-        draws = np.array([[0.1, 0.2, 0.15]] * 3 + [[0.3, 0.2, 0.25]] * 3 + [[0.2, 0.3, 0.4]] * 4)
-        decisions = [ds.decide_from_draws(policy, draws, seed=seed, time=30) for seed in range(3000)]
+        draws = np.array([[0.1, 0.2, 0.15]] * 6 + [[0.3, 0.2, 0.25]] * 6 + [[0.2, 0.3, 0.4]] * 8)
+        if isinstance(policy, COUNTS_WINS):  # the second and the third arm tie
+            tied = BELIEF.update_batch(BELIEF.prior(), [0, 0, 1, 1, 2, 2], [0, 0, 1, 0, 1, 0])
+            decisions = [ds.decide(policy, BELIEF, tied, seed=seed) for seed in range(3000)]
+        else:
+            decisions = [ds.decide_from_draws(policy, draws, seed=seed, time=30) for seed in range(3000)]
         if isinstance(policy, ds.BayesUCB) and policy.samples is not None:
             assert len({d.arm for d in decisions}) == 1
             return
@@ -159,7 +173,7 @@ def test_time_separates_decisions_from_one_state():
 
 
 def test_equal_draws_share_a_sample():
-    decision = ds.decide_from_draws(ds.ThompsonSampling(), [[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]])
+    decision = ds.decide_from_draws(ds.ThompsonSampling(), [[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]] * 10)
     assert decision.probability_optimal.tolist() == [0.25, 0.5, 0.25]
 
 
@@ -172,7 +186,7 @@ def test_draws_without_a_time_bring_their_own_luck():
 
 
 def test_sampled_quantiles_of_given_draws_have_known_propensities():
-    assert ds.decide_from_draws(ds.BayesUCB(samples=9), [[0.1, 0.2]], time=5).propensities.tolist() == [0.0, 1.0]
+    assert ds.decide_from_draws(ds.BayesUCB(samples=9), [[0.1, 0.2]] * 20, time=5).propensities.tolist() == [0.0, 1.0]
 
 
 def test_oracle_decides_only_in_simulations():
@@ -183,7 +197,7 @@ def test_oracle_decides_only_in_simulations():
 @pytest.mark.parametrize("policy", [ds.BayesUCB(), ds.DoubleSampling(horizon=10)], ids=repr)
 def test_draws_without_a_time_are_refused_where_the_policy_needs_it(policy):
     with pytest.raises(SettingError, match="Pass time="):
-        ds.decide_from_draws(policy, [[0.1, 0.2]])
+        ds.decide_from_draws(policy, [[0.1, 0.2]] * 20)
 
 
 @pytest.mark.parametrize(
@@ -199,3 +213,114 @@ def test_nan_in_draws_is_named_with_its_place():
     draws[4, 1] = np.nan
     with pytest.raises(DrawsError, match=r"nan at index \(4, 1\)"):
         ds.decide_from_draws(ds.DoubleSampling(), draws)
+
+
+ROWS = np.random.default_rng(1).normal([0.0, 3.0, 1.0], 1.0, size=(4000, 3))
+
+
+def test_transposed_draws_are_refused():
+    """Four thousand arms of three samples each would play arm 1267."""
+    with pytest.raises(DrawsError, match=r"3 samples of 4000 arms.*pass draws\.T"):
+        ds.decide_from_draws(ds.DoubleSampling(), ROWS.T, seed=1)
+    with pytest.raises(DrawsError, match="at least 20 samples, got 19"):
+        ds.decide_from_draws(ds.DoubleSampling(), ROWS[:19], seed=1)
+    assert ds.decide_from_draws(ds.DoubleSampling(), ROWS[:20], seed=1).arm == 1
+
+
+def test_draws_in_every_layout_decide_the_same():
+    """Chains, and xarray objects with named dimensions in any order, as ArviZ keeps them."""
+    import xarray as xr
+
+    expected = ds.decide_from_draws(ds.DoubleSampling(), ROWS, seed=1, time=4)
+    chains = ROWS.reshape(4, 1000, 3)
+    named = xr.DataArray(chains, dims=("chain", "draw", "treatment"))
+    posterior = xr.Dataset({"mean": named})
+
+    class InferenceData:
+        """What ArviZ hands out."""
+
+    inference = InferenceData()
+    inference.posterior = posterior  # type: ignore[attr-defined]
+    layouts = [
+        chains,
+        named,
+        named.transpose("treatment", "draw", "chain").transpose("chain", "treatment", "draw"),
+        named.stack(sample=("chain", "draw")),
+        xr.DataArray(ROWS.T, dims=("arm", "sample")),
+        posterior,
+        inference,
+    ]
+    for draws in layouts:
+        assert ds.decide_from_draws(ds.DoubleSampling(), draws, seed=1, time=4) == expected
+
+
+def test_named_draws_that_cannot_be_told_apart_are_refused():
+    import xarray as xr
+
+    for draws, words in (
+        (xr.DataArray(np.ones((30, 2, 2)), dims=("draw", "arm", "site")), "one for the arms, got draw, arm, site"),
+        (xr.DataArray(np.ones((30, 2)), dims=("x", "y")), "got x, y"),
+        (xr.Dataset({"a": ("draw", np.ones(30)), "b": ("draw", np.ones(30))}), "2 variables: 'a', 'b'"),
+    ):
+        with pytest.raises(DrawsError, match=words):
+            ds.decide_from_draws(ds.DoubleSampling(), draws)
+
+
+def test_without_a_seed_every_call_has_its_own_luck():
+    """A newcomer's loop explores; the seed that was drawn is recorded and gives the same decision again."""
+    belief = ds.BetaBernoulli(arms=4)
+    made = [ds.decide(ds.ThompsonSampling(), belief, belief.prior()) for _ in range(1000)]
+    assert len({decision.address.seed for decision in made}) == 1000
+    assert_counts(np.bincount([decision.arm for decision in made], minlength=4), [0.25] * 4)
+    again = ds.decide(ds.ThompsonSampling(), belief, belief.prior(), seed=made[7].address.seed)
+    assert again == made[7]
+    drawn = ds.decide_from_draws(ds.DoubleSampling(), ROWS)
+    assert drawn == ds.decide_from_draws(ds.DoubleSampling(), ROWS, seed=drawn.address.seed)
+    assert drawn.address.seed != ds.decide_from_draws(ds.DoubleSampling(), ROWS).address.seed
+
+
+class Own:
+    """A policy that answers whatever it was given."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def choose(self, evidence):
+        return self.answer
+
+
+RIGHT = ([0.2, 0.3, 0.5], 1, [0, 0, 1], [0.0, 0.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (3, "The arm that Own.choose returns must be a whole number from 0 to 2, got 3"),
+        (-1, "got -1"),
+        (None, "got None. Return the arm to play"),
+        ("first", "got 'first'"),
+        ([1], "got \\[1\\]"),
+        (1.0, "got 1.0"),
+        ((1, 2), "must return an arm, or a Choice of arm, probability_optimal"),
+        ((5, *RIGHT), "got 5"),
+        ((0, [0.5, 0.5], *RIGHT[1:]), "probability_optimal as 3 numbers, got shape \\(2,\\)"),
+        ((0, None, *RIGHT[1:]), "probability_optimal as"),
+        ((0, "abc", *RIGHT[1:]), "probability_optimal as 3 numbers, got 'abc'"),
+        ((0, RIGHT[0], 0, *RIGHT[2:]), "candidates of Own.choose must be"),
+        ((0, *RIGHT[:3], [0.1, 0.1, 0.1]), "add up to 1, got sum 0.3"),
+        ((0, *RIGHT[:3], [-0.5, 0.5, 1.0]), "0 or more"),
+    ],
+)
+def test_the_answer_of_an_own_policy_is_checked(answer, words):
+    with pytest.raises(SettingError, match=words):
+        ds.decide(Own(answer), BELIEF, STATE, seed=1)
+
+
+def test_an_own_policy_may_answer_an_arm_or_everything():
+    decision = ds.decide(Own(np.int64(2)), BELIEF, STATE, seed=1)
+    assert decision.arm == 2
+    assert decision.votes.tolist() == [0, 0, 1]
+    assert np.isnan(decision.propensities).all(), "not known"
+    whole = ds.decide(Own((2, *RIGHT)), BELIEF, STATE, seed=1)
+    assert whole.propensities.tolist() == [0.0, 0.0, 1.0]
+    assert whole.probability_optimal.tolist() == [0.2, 0.3, 0.5]

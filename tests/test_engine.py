@@ -102,7 +102,7 @@ def test_policies_for_one_kind_of_reward_are_refused_elsewhere():
     with pytest.raises(SettingError, match="wins and losses"):
         ds.decide(ds.UCB1(), ds.Gaussian(arms=2), ds.Gaussian(arms=2).prior())
     with pytest.raises(SettingError, match="draws do not show"):
-        ds.decide_from_draws(ds.IMED(), [[0.1, 0.2]], time=3)
+        ds.decide_from_draws(ds.IMED(), [[0.1, 0.2]] * 20, time=3)
     with pytest.raises(SettingError, match="KLUCB"):
         ds.decide(ds.LinUCB(), ds.BetaBernoulli(arms=2), ds.BetaBernoulli(arms=2).prior())
 
@@ -348,6 +348,8 @@ def test_a_store_of_other_settings_is_refused(tmp_path):
         ({"seed": -1}, "seed must be"),
         ({"belief": ds.BetaBernoulli(arms=3)}, "3 arms and the bandit 2"),
         ({"belief": ds.LinearGaussian(arms=2, dimension=2)}, "no context"),
+        ({"store": 3}, "store must be the name of a folder, got 3"),
+        ({"policies": [ds.KLUCB()], "belief": ds.BetaBernoulli(arms=2, discount=0.9)}, "that are all remembered"),
         ({"belief": "beta"}, "belief must be one such as"),
         ({"bandits": LINEAR, "belief": ds.BetaBernoulli(arms=2)}, "absorbs other rewards"),
         ({"bandits": LINEAR, "belief": ds.LinearGaussian(arms=2, dimension=3)}, "contexts of 2"),

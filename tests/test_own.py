@@ -99,7 +99,7 @@ def test_a_world_of_ones_own_shows_contexts() -> None:
 def test_gaussian_worlds_pay_real_numbers() -> None:
     """Greedy on draws that name the best arm earns it."""
     world = ds.GaussianBandit([0.0, 1.0], noise=0.0)
-    found = simulate_own(world, [ds.Greedy()], Counting(2), horizon=5, realizations=2, samples=5)
+    found = simulate_own(world, [ds.Greedy()], Counting(2), horizon=5, realizations=2, samples=20)
     assert found.cumulative_regret.sizes == {"policy": 1, "time": 5}
 
 
@@ -122,7 +122,7 @@ def test_policies_and_draws_of_the_wrong_kind_are_named() -> None:
     found = simulate_own(world, ds.DoubleSampling(), Counting(2), horizon=3, realizations=2)
     assert found.sizes["policy"] == 1
     for policies in ([], [ds.DoubleSampling], 3):
-        with pytest.raises(SettingError, match="policies must be"):
+        with pytest.raises(SettingError, match=r"needs a policy|policy must be"):
             simulate_own(world, policies, Counting(2), horizon=3, realizations=2)
 
     class TooMany(Counting):
@@ -132,3 +132,51 @@ def test_policies_and_draws_of_the_wrong_kind_are_named() -> None:
 
     with pytest.raises(DrawsError, match=r"Realization 0, time 1: draws must have the shape \(samples, 2\)"):
         simulate_own(world, [ds.DoubleSampling()], TooMany(2), horizon=3, realizations=2)
+
+
+class Silent:
+    """A policy without a repr of its own; two of them print alike."""
+
+    def __init__(self, arm: int) -> None:
+        self.arm = arm
+
+    def __repr__(self) -> str:
+        return "Silent()"
+
+    def choose(self, evidence: Any) -> int:
+        """Always the same."""
+        return self.arm
+
+
+def test_policies_that_print_alike_are_not_merged() -> None:
+    """Both are played, each with its own results."""
+    found = simulate_own(
+        ds.BernoulliBandit([0.1, 0.9]), [Silent(0), Silent(1)], Counting(2), horizon=10, realizations=2
+    )  # fmt: skip
+    assert found.policy.values.tolist() == ["Silent()", "Silent() (2)"]
+    assert found.cumulative_regret.values[:, -1] == pytest.approx([8.0, 0.0])
+    with pytest.raises(SettingError, match="listed twice"):
+        simulate_own(
+            ds.BernoulliBandit([0.1, 0.9]), [ds.Greedy(), ds.Greedy()], Counting(2), horizon=3, realizations=2
+        )  # fmt: skip
+
+
+def test_wrong_types_are_named() -> None:
+    """Classes instead of objects, and things that are neither."""
+    bandit = ds.BernoulliBandit([0.1, 0.9])
+    for world, policies, belief, words in (
+        (bandit, [ds.Greedy()], Counting, "got the class Counting"),
+        (bandit, [ds.Greedy()], 3, "belief needs arms, prior"),
+        (bandit, [ds.Greedy], Counting(2), r"Write Greedy\(\)"),
+        (bandit, "greedy", Counting(2), "policy must be one such as"),
+        (bandit, [], Counting(2), "needs a policy"),
+        (7, [ds.Greedy()], Counting(2), "world must have arms and moment"),
+        (bandit, [Silent(5)], Counting(2), "from 0 to 1, got 5"),
+    ):
+        with pytest.raises(SettingError, match=words):
+            simulate_own(world, policies, belief, horizon=3, realizations=2)
+
+
+def test_one_realization_has_no_error() -> None:
+    found = simulate_own(ds.BernoulliBandit([0.1, 0.9]), [ds.Greedy()], Counting(2), horizon=3, realizations=1)
+    assert np.isnan(found.cumulative_regret_error.values).all()

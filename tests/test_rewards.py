@@ -315,6 +315,22 @@ def test_the_engine_walks_the_steps_that_decide_walks(bandit, known):
             state = known.update(state, arm, float(found.trajectory_reward[0, i, 0, t]), context)
 
 
+def test_index_policies_can_be_seen_failing_where_the_world_changes():
+    """UCB1, KL-UCB and IMED on arms that change places: the steps of decide, and regret that keeps growing."""
+    bandit, known = ds.ChangingBernoulliBandit([[0.2, 0.8], [0.8, 0.2]], every=40), ds.BetaBernoulli(arms=2)
+    walked: list[Any] = [ds.UCB1(), ds.KLUCB(), ds.IMED()]
+    found = run(bandit, walked, realizations=40, keep="trajectories", horizon=80)
+    for i, policy in enumerate(walked):
+        state = known.prior()
+        for t in range(80):
+            arm = int(found.trajectory_arm[0, i, 0, t])
+            assert ds.decide(policy, known, state, seed=3, time=t + 1).arm == arm
+            state = known.update(state, arm, float(found.trajectory_reward[0, i, 0, t]))
+    regret = found.cumulative_regret.values[0]
+    still = run(ds.BernoulliBandit([0.2, 0.8]), walked, realizations=40, horizon=80).cumulative_regret.values[0]
+    assert (regret[1:, -1] > 2.0 * still[1:, -1]).all(), "KL-UCB and IMED trust what has gone"
+
+
 def test_posterior_draws_of_thompson_sampling_play_arms_by_their_probability():
     """Where the engine draws each arm, the first decision after the prior shows the exact probability."""
     bandit, known = ds.PoissonBandit([1.0, 1.0]), ds.GammaPoisson(arms=2, shape=(1.0, 3.0))
@@ -408,7 +424,7 @@ def test_draws_that_tie_favour_no_arm():
 
 
 def test_directed_sampling_exploits_when_sure():
-    decision = ds.decide_from_draws(ds.InformationDirected(), [[0.1, 0.9], [0.2, 0.8]], seed=1)
+    decision = ds.decide_from_draws(ds.InformationDirected(), [[0.1, 0.9], [0.2, 0.8]] * 10, seed=1)
     assert decision.arm == 1
     assert decision.propensities.tolist() == [0.0, 1.0]
 

@@ -4,7 +4,7 @@ import io
 import json
 
 import numpy as np
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 import pytest
 
 import doublesampling as ds

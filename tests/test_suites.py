@@ -84,8 +84,8 @@ def test_rows_are_ranked_by_their_mean_relative_regret() -> None:
     )
     first, second = leaderboard(suite, data)
     assert (first.policy, second.policy) == ("b", "a")
-    assert (first.regret, first.spread, first.wrong, first.microseconds) == pytest.approx((1.0, 0.5, 0.2, 2.0))
-    assert first.error == pytest.approx(0.5 / np.sqrt(2) / np.sqrt(2))
+    assert (first.regret, first.spread, first.wrong, first.microseconds) == pytest.approx((1.0, np.sqrt(0.5), 0.2, 2.0))
+    assert first.error == pytest.approx(np.sqrt(0.5) / np.sqrt(2) / np.sqrt(2))
     assert (second.regret, second.error) == pytest.approx((2.0, 0.0))
 
 
@@ -121,3 +121,24 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     error = capsys.readouterr().err
     assert "--force" in error
     assert "bernoulli" in error
+
+
+def test_bars_that_are_cut_are_marked_and_numbers_stand_clear() -> None:
+    """Different regrets have different bars, a cut bar says so, and no error bar runs through a number."""
+
+    def row(name: str, regret: float, error: float) -> Row:
+        return Row(name, regret, error, 0.1, 0.1, 0.1, 1.0)
+
+    rows = [row("a", 0.3, 0.01), row("b", 0.4, 0.01), row("c", 0.5, 0.2), row("d", 1.2, 0.05), row("e", 9.0, 0.1)]
+    axes = draw_leaderboard(rows, "x").axes[0]
+    lengths = [bar.get_width() for bar in axes.patches]  # type: ignore[attr-defined]
+    assert lengths[:4] == [0.3, 0.4, 0.5, 1.2], "what is not cut is drawn to its length"
+    labels = {text.get_text(): text for text in axes.texts}
+    assert set(labels) == {"0.30", "0.40", "0.50", "1.20", "9.00, cut"}
+    assert lengths[4] > 1.2
+    for each, text in zip(rows[:4], axes.texts[:4], strict=True):
+        assert text.xy[0] == pytest.approx(each.regret + 2 * each.error)  # type: ignore[attr-defined]
+        assert text.get_position()[0] > 0, "some points to the right of the error bar"
+    marks = [line for line in axes.lines if line.get_color() == "white"]
+    assert len(marks) == 1
+    assert lengths[0] < np.asarray(marks[0].get_xdata()).min() < lengths[4]

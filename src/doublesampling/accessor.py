@@ -4,6 +4,7 @@ xarray takes half a second to import, and most of this package does without it. 
 where xarray is loaded already, and else when it is: a dataset that was read from a file has it, too.
 """
 
+import importlib
 import importlib.util
 import sys
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import pandas as pd  # type: ignore[import-untyped]
+    import pandas as pd
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -32,27 +33,28 @@ class Accessor:
 
         Several bandits are averaged, with a band from the 10th to the 90th per cent of them, unless one is named.
         """
-        from doublesampling import plots
-
-        return plots.draw_regret(self._dataset, bandit=bandit, spread=spread, ax=ax)
+        figure: Figure = _load("plots").draw_regret(self._dataset, bandit=bandit, spread=spread, ax=ax)
+        return figure
 
     def plot_optimal_arm(self, *, bandit: int | str | None = None, ax: "Axes | None" = None) -> "Figure":
         """Draw the share of realizations that play the best arm over time."""
-        from doublesampling import plots
-
-        return plots.draw_optimal_arm(self._dataset, bandit=bandit, ax=ax)
+        figure: Figure = _load("plots").draw_optimal_arm(self._dataset, bandit=bandit, ax=ax)
+        return figure
 
     def plot_candidates(self, *, bandit: int | str | None = None, ax: "Axes | None" = None) -> "Figure":
         """Draw the mean number of candidates over time."""
-        from doublesampling import plots
-
-        return plots.draw_candidates(self._dataset, bandit=bandit, ax=ax)
+        figure: Figure = _load("plots").draw_candidates(self._dataset, bandit=bandit, ax=ax)
+        return figure
 
     def table(self) -> "pd.DataFrame":
         """Return one row per bandit and policy at the last recorded step: regret, its error, share on the best arm."""
-        from doublesampling.results import table
+        table: pd.DataFrame = _load("results").table(self._dataset)
+        return table
 
-        return table(self._dataset)
+
+def _load(module: str) -> Any:
+    """Import a module of this package when it is needed: it imports xarray."""
+    return importlib.import_module(f"doublesampling.{module}")
 
 
 def register() -> None:

@@ -1,6 +1,7 @@
 """One decision, from a belief or from anybody's posterior draws."""
 
 import hashlib
+import secrets
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
@@ -10,13 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 from doublesampling import checks
 from doublesampling.beliefs import Belief, BetaBernoulli, DirichletCategorical, DirichletMeans, Marginals
 from doublesampling.beliefs.marginals import address_words, share_of_bests
-from doublesampling.errors import DrawsError, SettingError
+from doublesampling.errors import SettingError
+from doublesampling.given import check_belief, check_choice, check_draws, check_policy
 from doublesampling.policies import Policy
 from doublesampling.rules import doors, rivals
 from doublesampling.rules.compiled import plain
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+
+_OURS = Policy.__module__  # whose choices need no check
 
 
 class Address(NamedTuple):
@@ -92,6 +96,10 @@ class _FromBelief:
     state: Any
     given_draws: bool = False
 
+    @property
+    def arms(self) -> int:
+        return int(self.laws.mean.size)
+
     def probability_optimal(self, samples: int | None) -> FloatArray:
         laws = self.laws
         return laws.probability_optimal if samples is None else laws.estimated_optimality(samples, self.words)
@@ -136,6 +144,10 @@ class _FromDraws:
     given_draws: bool = True
 
     @property
+    def arms(self) -> int:
+        return int(self.given.shape[1])
+
+    @property
     def time(self) -> int:
         if self.known_time is None:
             raise SettingError("This policy looks at the time. Pass time=, the number of this decision counted from 1.")
@@ -165,22 +177,17 @@ def _sample_quantiles(draws: FloatArray, log_tail: float) -> FloatArray:
     return np.asarray(np.partition(draws, rank, axis=0)[rank])
 
 
-def _check_policy(policy: object) -> Policy:
-    if isinstance(policy, type) or not callable(getattr(policy, "choose", None)):
-        hint = f" Write {policy.__name__}()." if isinstance(policy, type) else ""
-        raise SettingError(f"policy must be one such as DoubleSampling(), got {checks.shown(policy)}.{hint}")
-    return policy  # type: ignore[return-value]
-
-
-def _check_belief(belief: object) -> Belief:
-    if isinstance(belief, type) or not callable(getattr(belief, "marginals", None)):
-        raise SettingError(f"belief must be one such as BetaBernoulli(arms=2), got {checks.shown(belief)}.")
-    return belief  # type: ignore[return-value]
-
-
 def _decision(policy: Policy, evidence: _FromBelief | _FromDraws, address: Address) -> Decision:
-    arm, p, candidates, votes, propensities = policy.choose(evidence)
+    choice = policy.choose(evidence)
+    if type(policy).__module__ != _OURS:
+        choice = check_choice(policy, choice, evidence)
+    arm, p, candidates, votes, propensities = choice
     return Decision(arm, p, np.sqrt(p * (1.0 - p)), candidates, votes, propensities, address, policy)
+
+
+def _check_seed(seed: object) -> int:
+    """A seed as it was given, or a new one that nobody has used: the decision's address records it."""
+    return secrets.randbits(64) if seed is None else checks.seed(seed)
 
 
 def probability_optimal(belief: Belief, state: Any, context: ArrayLike | None = None) -> FloatArray:
@@ -192,7 +199,7 @@ def probability_optimal(belief: Belief, state: Any, context: ArrayLike | None = 
     >>> ds.probability_optimal(belief, state).round(6).tolist()
     [0.333333, 0.666667]
     """
-    return _check_belief(belief).marginals(state, context).probability_optimal.copy()
+    return check_belief(belief).marginals(state, context).probability_optimal.copy()
 
 
 def decide(
@@ -201,10 +208,13 @@ def decide(
     state: Any,
     context: ArrayLike | None = None,
     *,
-    seed: int = 0,
+    seed: int | None = None,
     time: int | None = None,
 ) -> Decision:
     """Decide which arm to play next, from what a belief has learned.
+
+    The same ``seed``, state and time give the same decision, in any process. Without a seed one is drawn, and recorded
+    in ``decision.address``, so that the decision can be computed again.
 
     ``time`` is the number of this decision, counted from 1: Bayes-UCB and horizons look at it, and it is part of the
     random address. It defaults to one more than the observations in the state; where outcomes come late, pass it, so
@@ -217,32 +227,32 @@ def decide(
     >>> decision.arm, decision.candidates, round(float(decision.propensities.sum()), 6)
     (1, 1, 1.0)
     """
-    policy, belief = _check_policy(policy), _check_belief(belief)
+    policy, belief = check_policy(policy), check_belief(belief)
     laws = belief.marginals(state, context)
     when = int(state.observations) + 1 if time is None else checks.time(time)
-    address = Address(checks.seed(seed), 0, 0, when)
-    return _decision(policy, _FromBelief(laws, address_words(address.seed, when), when, belief, state), address)
+    address = Address(_check_seed(seed), 0, 0, when)
+    evidence = _FromBelief(laws, address_words(address.seed, when), when, belief, state)
+    return _decision(policy, evidence, address)
 
 
-def decide_from_draws(policy: Policy, draws: ArrayLike, *, seed: int = 0, time: int | None = None) -> Decision:
-    """Decide from anybody's posterior draws of the expected rewards, an array (sample, arm).
+def decide_from_draws(policy: Policy, draws: Any, *, seed: int | None = None, time: int | None = None) -> Decision:
+    """Decide from anybody's posterior draws of the expected rewards.
 
-    The draws are the first sampling, so their number takes the place of the policy's ``samples``. ``time`` is the
+    ``draws`` is an array (sample, arm) or (chain, draw, arm), or an xarray or ArviZ object whose dimensions have those
+    names. They are the first sampling, so their number takes the place of the policy's ``samples``. ``time`` is the
     number of this decision, counted from 1. Without it the random address comes from the draws themselves: the same
-    draws and seed decide the same, new draws have new luck.
+    draws and seed decide the same, new draws have new luck. ``seed`` as in ``decide``.
 
+    >>> import numpy as np
     >>> import doublesampling as ds
-    >>> ds.decide_from_draws(ds.DoubleSampling(), [[0.1, 0.9], [0.2, 0.8], [0.3, 0.7]], seed=1).arm
-    1
+    >>> draws = np.random.default_rng(1).normal([0.0, 1.0, 5.0], 1.0, size=(1000, 3))
+    >>> ds.decide_from_draws(ds.DoubleSampling(), draws, seed=1).arm
+    2
     """
-    policy = _check_policy(policy)
-    given = checks.array("draws", draws, error=DrawsError, hint="Draw again, or drop what did not converge.")
-    if given.ndim != 2 or given.shape[0] < 1 or given.shape[1] < 2:
-        raise DrawsError(f"draws must be an array (sample, arm) of at least two arms, got shape {given.shape}.")
-    if np.abs(given).max() > 1e100:
-        raise DrawsError("draws must lie within 1e100 of 0. Choose a larger unit.")
+    policy = check_policy(policy)
+    given = check_draws(draws)
     known = None if time is None else checks.time(time)
     luck = 0 if known else int.from_bytes(hashlib.blake2b(given.tobytes(), digest_size=8).digest(), "little")
-    address = Address(checks.seed(seed), 0, luck, known or 1)
+    address = Address(_check_seed(seed), 0, luck, known or 1)
     words = address_words(address.seed, address.time, realization=luck)
     return _decision(policy, _FromDraws(given, words, known), address)

@@ -67,6 +67,14 @@ class MissingExtraError(DoubleSamplingError, ImportError):
     code = "extra"
 
 
+def missing_extra(what: str, extra: str) -> MissingExtraError:
+    """Say which extra is missing and how to install it, from an index or from a clone."""
+    return MissingExtraError(
+        f"{what}: pip install 'doublesampling[{extra}]'; until the package is on an index, pip install '.[{extra}]' "
+        "in a clone of it."
+    )
+
+
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C during a simulation. ``partial`` is the dataset of what was finished."""
 

@@ -5,7 +5,6 @@ members of ``OwnBelief`` can decide (``decide_from_draws``) and be simulated her
 ``simulate``, whose beliefs are compiled, and asks for nothing but Python.
 """
 
-from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import Any, NamedTuple, Protocol
 
@@ -17,6 +16,7 @@ from doublesampling import checks
 from doublesampling.bandits import BernoulliBandit, GaussianBandit
 from doublesampling.decision import decide_from_draws
 from doublesampling.errors import DrawsError, SettingError
+from doublesampling.given import FEWEST_DRAWS, check_policy, name_policies
 
 FloatArray = NDArray[np.float64]
 
@@ -77,12 +77,14 @@ def _world_of(world: Any) -> Any:
         return _Bernoulli(world)
     if isinstance(world, GaussianBandit):
         return _Gaussian(world)
-    if not callable(getattr(world, "moment", None)):
-        raise SettingError(f"world must have moment(seed), or be a BernoulliBandit, got {checks.shown(world)}.")
+    if isinstance(world, type) or not callable(getattr(world, "moment", None)) or not hasattr(world, "arms"):
+        raise SettingError(f"world must have arms and moment(seed), or be a bandit, got {checks.shown(world)}.")
     return world
 
 
 def _check_belief(belief: Any, arms: int) -> None:
+    if isinstance(belief, type):
+        raise SettingError(f"belief must be an object, got the class {belief.__name__}. Write {belief.__name__}(...).")
     missing = [name for name in ("arms", "prior", "update", "draws") if not hasattr(belief, name)]
     if missing:
         raise SettingError(f"belief needs {', '.join(missing)}: see doublesampling.own.OwnBelief.")
@@ -117,15 +119,6 @@ def play_realization(
     return found
 
 
-def _named(policies: Any) -> dict[str, Any]:
-    """One policy, a list of them, or a mapping from names."""
-    several = policies if isinstance(policies, (Mapping, list, tuple)) else [policies]
-    named = dict(several) if isinstance(several, Mapping) else {repr(policy): policy for policy in several}
-    if not named or not all(hasattr(policy, "choose") and not isinstance(policy, type) for policy in named.values()):
-        raise SettingError(f"policies must be such as [DoubleSampling()], got {checks.shown(policies)}.")
-    return named
-
-
 def simulate_own(
     world: Any, policies: Any, belief: Any, *, horizon: int, realizations: int, seed: int = 0, samples: int = 1000,
     executor: Executor | None = None,
@@ -139,8 +132,8 @@ def simulate_own(
     _check_belief(belief, place.arms)
     horizon = checks.integer("horizon", horizon, least=1, most=10**7)
     realizations = checks.integer("realizations", realizations, least=1, most=10**9)
-    samples = checks.integer("samples", samples, least=1, most=10**7)
-    named = _named(policies)
+    samples = checks.integer("samples", samples, least=FEWEST_DRAWS, most=10**7)
+    named = {name: check_policy(policy) for name, policy in name_policies(policies).items()}
     spread = map if executor is None else executor.map
     found = np.empty((len(named), realizations, 2, horizon))
     for row, policy in enumerate(named.values()):
@@ -149,12 +142,13 @@ def simulate_own(
             found[row, r] = walked
     regret = found[:, :, 0].cumsum(axis=2)
     root = np.sqrt(realizations)
+    deviation = regret.std(axis=1, ddof=1) if realizations > 1 else np.full(regret.shape[::2], np.nan)
     dims = ("policy", "time")
     return xr.Dataset(
         {
             "cumulative_regret": (dims, regret.mean(axis=1)),
-            "cumulative_regret_std": (dims, regret.std(axis=1)),
-            "cumulative_regret_error": (dims, regret.std(axis=1) / root),
+            "cumulative_regret_std": (dims, deviation),
+            "cumulative_regret_error": (dims, deviation / root),
             "optimal_arm_rate": (dims, found[:, :, 1].mean(axis=1)),
             "final_regret": (("policy", "realization"), regret[:, :, -1]),
         },

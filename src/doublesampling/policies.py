@@ -29,6 +29,10 @@ class Evidence(Protocol):
     """What a policy may look at before it chooses: a belief's state, or anybody's posterior draws."""
 
     @property
+    def arms(self) -> int:
+        """How many arms there are."""
+
+    @property
     def words(self) -> WordArray:
         """The random address of the decision."""
 

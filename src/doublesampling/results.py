@@ -14,7 +14,7 @@ from doublesampling.engine.plan import Plan
 from doublesampling.errors import SettingError
 
 if TYPE_CHECKING:
-    import pandas as pd  # type: ignore[import-untyped]
+    import pandas as pd
 
 FloatArray = NDArray[np.float64]
 

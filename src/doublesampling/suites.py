@@ -22,9 +22,10 @@ from doublesampling.bandits import (
     PoissonBandit,
 )
 from doublesampling.beliefs import BetaBernoulli
+from doublesampling.engine.families import compilations
 from doublesampling.engine.simulate import simulate
 from doublesampling.errors import SettingError
-from doublesampling.plots import COLOURS
+from doublesampling.plots import COLOURS, NotebookFigure
 from doublesampling.plots import plain as plain_axes
 from doublesampling.policies import (
     IMED,
@@ -39,11 +40,13 @@ from doublesampling.policies import (
     ThompsonSampling,
     TopTwo,
 )
+from doublesampling.progress import Progress, Wish
 from doublesampling.rules import rivals
 from doublesampling.rules.compiled import plain
 
 FloatArray = NDArray[np.float64]
 
+_CUT = 4.0  # times the median regret: longer bars are cut
 _END = 0.9  # of the horizon: from here on a policy should know
 
 
@@ -107,7 +110,7 @@ SUITES = {
     ),
     "changing": Suite(
         (ChangingBernoulliBandit([[0.2, 0.8], [0.8, 0.2]], every=300), ChangingBernoulliBandit([[0.5, 0.7], [0.5, 0.3]],
-         every=300)), _common, BetaBernoulli(arms=2, discount=0.98), realizations=100,
+         every=300)), _bernoulli, BetaBernoulli(arms=2, discount=0.98), realizations=100,
     ),
 }  # fmt: skip
 
@@ -143,20 +146,26 @@ def lai_robbins(bandit: Any, horizon: int) -> float:
     return sum((best - m) / divergence(bandit, m, best) for m in means if m < best) * math.log(horizon)
 
 
-def play(suite: Suite, *, horizon: int, realizations: int, seed: int, device: str = "auto") -> xr.Dataset:
-    """Every policy on every problem of a suite, each timed by itself; policies meet the same luck.
+def play(
+    suite: Suite, *, horizon: int, realizations: int, seed: int, device: str = "auto", progress: Wish = None
+) -> xr.Dataset:
+    """Play every policy on every problem of a suite, each timed by itself; policies meet the same luck.
 
     ``late_regret`` is what each realization lost over the last tenth: a second, shorter run walks the same steps.
     """
-    parts, seconds = [], []
-    for name, policy in suite.policies(horizon).items():
-        _run(suite, {name: policy}, 2, 1, seed, device)  # compile
-        began = time.perf_counter()
-        found = _run(suite, {name: policy}, horizon, realizations, seed, device)
-        seconds.append(time.perf_counter() - began)
-        before = _run(suite, {name: policy}, late_start(horizon), realizations, seed, device)
-        found["late_regret"] = found.final_regret - before.final_regret
-        parts.append(found)
+    parts, seconds, policies = [], [], suite.policies(horizon)
+    known = compilations()
+    shown = Progress(progress, "comparing", lambda: compilations() > known)
+    with shown.over(len(policies), 0, "policies"):
+        for name, policy in policies.items():
+            _run(suite, {name: policy}, 2, 1, seed, device)  # compile
+            began = time.perf_counter()
+            found = _run(suite, {name: policy}, horizon, realizations, seed, device)
+            seconds.append(time.perf_counter() - began)
+            before = _run(suite, {name: policy}, late_start(horizon), realizations, seed, device)
+            found["late_regret"] = found.final_regret - before.final_regret
+            parts.append(found)
+            shown.advance(1)
     result = xr.concat(parts, dim="policy", combine_attrs="drop_conflicts")
     steps = len(suite.bandits) * horizon * realizations
     result["seconds_per_decision"] = ("policy", np.array(seconds) / steps)
@@ -165,10 +174,13 @@ def play(suite: Suite, *, horizon: int, realizations: int, seed: int, device: st
 
 def _run(suite: Suite, policies: Any, horizon: int, realizations: int, seed: int, device: str) -> xr.Dataset:
     """Some policies on every problem of a suite, recorded over the last tenth."""
+    # an index counts every win alike: a belief that forgets is not for it
+    counting = all(isinstance(policy, (UCB1, KLUCB, IMED)) for policy in policies.values())
+    belief = None if counting else suite.belief
     times = np.unique(np.linspace(_END * horizon, horizon, 50).astype(int).clip(1))
     return simulate(
-        list(suite.bandits), policies, horizon=horizon, realizations=realizations, seed=seed, belief=suite.belief,
-        times=times, device=device,
+        list(suite.bandits), policies, horizon=horizon, realizations=realizations, seed=seed, belief=belief,
+        times=times, device=device, progress=False,
     )  # fmt: skip
 
 
@@ -230,18 +242,29 @@ def _units(suite: Suite, data: xr.Dataset, horizon: int) -> FloatArray:
 
 
 def draw_leaderboard(rows: list[Row], measure: str) -> Figure:
-    """Relative regret with two standard errors, best first; what runs off the scale is cut and named."""
-    figure = Figure(figsize=(8.0, 0.42 * len(rows) + 1.2), layout="constrained")
+    """Draw relative regret with two standard errors, best first; a bar that is cut has a mark, every bar its number.
+
+    Bars are cut only where they would dwarf the others: from four times the median on.
+    """
+    figure = NotebookFigure(figsize=(8.0, 0.42 * len(rows) + 1.2), layout="constrained")
     axes = figure.subplots()
-    limit = 3.0 * float(np.median([row.regret for row in rows]))
+    limit = _CUT * float(np.median([row.regret for row in rows]))
+    shown = [row for row in rows if row.regret + 2 * row.error <= limit]
+    end = max((row.regret + 2 * row.error for row in shown), default=limit)
+    cut = 1.06 * end  # where the bars end that would go on
     for place, row in enumerate(rows):
         ours = row.policy.startswith("double")
-        axes.barh(place, min(row.regret, limit), color=COLOURS[0] if ours else "0.75", height=0.66)
-        if row.regret < limit:
+        colour, whole = COLOURS[0] if ours else "0.75", row in shown
+        axes.barh(place, row.regret if whole else cut, color=colour, height=0.66)
+        if whole:
             axes.errorbar(row.regret, place, xerr=2 * row.error, color="0.2", capsize=2, linewidth=1)
-        axes.annotate(f" {row.regret:.2f}", (min(row.regret + 2 * row.error, limit), place), va="center", fontsize=9)
+        else:
+            axes.plot([0.95 * cut, 0.965 * cut], [place + 0.45, place - 0.45], color="white", linewidth=3, zorder=4)
+        label = f"{row.regret:.2f}" if whole else f"{row.regret:.2f}, cut"
+        right = row.regret + 2 * row.error if whole else cut
+        axes.annotate(label, (right, place), (5, 0), textcoords="offset points", va="center", fontsize=9)
     axes.set_yticks(range(len(rows)), [row.policy for row in rows])
     axes.invert_yaxis()
-    axes.set(xlabel=f"regret relative to {measure} (± 2 standard errors)", xlim=(0.0, 1.12 * limit))
+    axes.set(xlabel=f"regret relative to {measure} (± 2 standard errors)", xlim=(0.0, 1.16 * cut))
     plain_axes(axes)
     return figure

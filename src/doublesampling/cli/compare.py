@@ -4,10 +4,8 @@ import math
 import warnings
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
 from doublesampling import checks
+from doublesampling.cli.output import new_table, open_console
 from doublesampling.cli.simulate import PICTURES, check_file, write_files
 from doublesampling.errors import LongRunWarning
 from doublesampling.suites import SUITES, draw_leaderboard, leaderboard, play
@@ -24,14 +22,16 @@ def run(options: Any) -> int:
     checks.integer("--realizations", realizations, least=2, most=10**9)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LongRunWarning)  # here the rules are compared, so that one sees it
-        data = play(suite, horizon=options.horizon, realizations=realizations, seed=options.seed, device=options.device)
+        data = play(
+            suite, horizon=options.horizon, realizations=realizations, seed=options.seed, device=options.device,
+            progress=True,
+        )  # fmt: skip
     rows = leaderboard(suite, data)
-    console = Console(highlight=False)
+    console = open_console()
     # before anything else is printed: who reads the table may close the pipe
     write_files(console, data, out, lambda: draw_leaderboard(rows, suite.measure), plot)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("policy", "relative regret", "spread", "wrong at the end", "stuck", "µs per decision"):
-        table.add_column(name, justify="left" if name == "policy" else "right", no_wrap=name == "policy")
+    columns = ("policy", "relative regret", "spread", "wrong at the end", "stuck", "µs per decision")
+    table = new_table(columns, left=("policy",))
     for row in rows:
         cells = (
             f"{row.regret:.2f} ± {row.error:.2f}",

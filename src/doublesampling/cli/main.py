@@ -108,7 +108,8 @@ def _add_simulate(commands: Any) -> None:
         "or exponential:1,2; repeat for a sweep")  # fmt: skip
     add("--policy", action="append", required=True, metavar="P", default=argparse.SUPPRESS,
         help="double-sampling, double-sampling-published, thompson, bayes-ucb, top-two, ucb1, kl-ucb, imed, "
-        "information-directed, lin-ucb, greedy, epsilon-greedy or oracle; repeat to compare")  # fmt: skip
+        "information-directed, lin-ucb, greedy, epsilon-greedy or oracle; settings follow a colon, as in "
+        "double-sampling:horizon=1500,ties=\"first\"; repeat to compare")  # fmt: skip
     add("--horizon", type=int, default=1500, metavar="T", help="decisions in a realization")
     add("--realizations", type=int, default=1000, metavar="R", help="how many realizations")
     add("--times", default="all", choices=("all", "log"), help="steps to record")
@@ -141,12 +142,19 @@ def _add_replay(commands: Any) -> None:
         description="Evaluate policies on a CSV or Parquet log of decisions, or on a data set of scikit-learn turned "
         "into a bandit: unbiased rejection replay, inverse-propensity and doubly robust estimates.",
     )
-    add("log", nargs="?", metavar="FILE", help="a .csv or .parquet file, one row per decision")
+    add("log", nargs="?", metavar="FILE", help="a .csv, .parquet or .jsonl file, one row per decision; an "
+        "export of a live experiment is read as it is")  # fmt: skip
     add("--dataset", metavar="D", help="breast-cancer or digits, instead of a file")
     add("--arm", default="arm", metavar="COLUMN", help="the arm that was played")
     add("--reward", default="reward", metavar="COLUMN", help="what it paid")
     add("--propensity", metavar="COLUMN", help="the probability with which it was played")
-    add("--context", nargs="+", default=[], metavar="COLUMN", help="what was known before")
+    add(
+        "--context",
+        nargs="+",
+        default=[],
+        metavar="COLUMN",
+        help="what was known before: numbers, or lists of numbers as JSON",
+    )
     add("--policy", action="append", metavar="P", help="as in simulate; repeat to compare")
     _add_run(add, device=False)
 

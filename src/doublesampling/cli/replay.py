@@ -1,15 +1,17 @@
 """``doublesampling replay``: what policies would have earned on logged decisions."""
 
+import math
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
+from doublesampling.cli.output import new_table, open_console
 from doublesampling.cli.simulate import parse_policy
 from doublesampling.errors import SettingError
-from doublesampling.replay import Worth, classification_log, evaluate, read_log
+from doublesampling.logs import Log, classification_log, read_log
+from doublesampling.off_policy import Evaluation, Worth, evaluate
+from doublesampling.progress import Progress
 
 _USUAL = ("double-sampling", "thompson", "bayes-ucb", "greedy")
+_LEFT = ("policy",)
 
 
 def run(options: Any) -> int:
@@ -23,25 +25,46 @@ def run(options: Any) -> int:
         log = read_log(
             options.log, arm=options.arm, reward=options.reward, propensity=options.propensity, context=options.context
         )
-    console = Console(highlight=False, soft_wrap=True)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("policy", "replay", "rows", "ips", "dr"):
-        table.add_column(name, justify="left" if name == "policy" else "right", no_wrap=True)
-    for name, policy in policies.items():
-        found = evaluate(policy, log, seed=options.seed)
-        table.add_row(name, _shown(found.replay), str(found.replay.rows), _shown(found.ips), _shown(found.dr))
-    console.print(table)
-    belief = type(log.belief()).__name__
-    console.print(
-        f"Mean reward per decision with its 95 % interval; the log's own mean is {log.rewards.mean():.4g} over "
-        f"{log.arms.size} rows of {len(log.names)} arms. Belief: {belief}. Replay counts the rows where a policy "
-        "agrees with the log and learns from these; ips (inverse propensity) and dr (doubly robust) weigh every row.",
-        style="dim",
-    )
-    if options.dataset is None and options.propensity is None:
-        console.print("No --propensity: every arm is taken to have been played with the same probability.", style="dim")
+    progress = Progress(True, "replaying")
+    with progress.over(2 * log.arms.size * len(policies), 0, "rows"):
+        found = {
+            name: evaluate(policy, log, seed=options.seed, progress=progress.advance)
+            for name, policy in policies.items()
+        }
+    _show(log, found)
+    if options.dataset is None and options.propensity is None and not log.adaptive:
+        open_console().print(
+            "No --propensity: every arm is taken to have been played with the same probability.", style="dim"
+        )
     return 0
 
 
+def _show(log: Log, found: dict[str, Evaluation]) -> None:
+    console = open_console()
+    table = new_table(("policy", "replay", "rows", "ips", "dr", "effective rows"), left=_LEFT)
+    for name, each in found.items():
+        cells = _shown(each.replay), str(each.replay.rows), _shown(each.ips), _shown(each.dr)
+        table.add_row(name, *cells, f"{each.ips.effective:.0f}")
+    console.print(table)
+    belief = type(log.belief()).__name__
+    left_out = f" {log.skipped} decisions without a known outcome were left out." if log.skipped else ""
+    console.print(
+        f"Mean reward per decision with its 95 % interval; the log's own mean is {log.rewards.mean():.4g} over "
+        f"{log.arms.size} rows of {len(log.names)} arms.{left_out} Belief: {belief}. Replay counts the rows where a "
+        "policy agrees with the log and learns from these; ips (inverse propensity) and dr (doubly robust) weigh every "
+        "row, as informative as so many effective rows of equal weight.",
+        style="dim",
+    )
+    said: dict[str, list[str]] = {}
+    for name, each in found.items():
+        for warning in each.warnings:
+            said.setdefault(warning, []).append(name)
+    for warning, names in said.items():
+        whose = "" if len(names) == len(found) else f" ({', '.join(names)})"
+        console.print(f"Warning{whose}: {warning}", style="yellow")
+
+
 def _shown(worth: Worth) -> str:
-    return f"{worth.mean:.3f} ± {worth.high - worth.mean:.3f}" if worth.rows > 1 else "too few rows"
+    if math.isnan(worth.mean):
+        return "no rows"
+    return f"{worth.mean:.3f}" if math.isnan(worth.low) else f"{worth.mean:.3f} ± {worth.high - worth.mean:.3f}"

@@ -16,7 +16,7 @@ def run(options: Any) -> int:
         page = reproduce(
             options.out, figures=options.figure, scale=options.scale, realizations=options.realizations,
             seed=options.seed, device=options.device, executor=dask_client(options.dask), resume=options.resume,
-            force=options.force, say=console.print,
+            force=options.force, say=console.print, progress=True,
         )  # fmt: skip
     except Interrupted:
         console.print("Stopped. Nothing that was finished is lost: the same command with --resume goes on.")

@@ -8,7 +8,6 @@ from typing import Any
 
 import xarray as xr
 from rich.console import Console
-from rich.table import Table
 
 from doublesampling import policies
 from doublesampling.bandits import (
@@ -20,9 +19,10 @@ from doublesampling.bandits import (
     LogisticBandit,
     PoissonBandit,
 )
+from doublesampling.cli.output import new_table, open_console
 from doublesampling.cli.settings import parse_settings
 from doublesampling.engine.simulate import simulate
-from doublesampling.errors import Interrupted, MissingExtraError, OutputError, SettingError
+from doublesampling.errors import Interrupted, OutputError, SettingError, missing_extra
 from doublesampling.policies import (
     IMED,
     KLUCB,
@@ -130,7 +130,7 @@ def dask_client(address: str | None) -> Any:
     try:
         from distributed import Client
     except ImportError:
-        raise MissingExtraError("--dask needs Dask: pip install 'doublesampling[cluster]'") from None
+        raise missing_extra("--dask needs Dask", "cluster") from None
     try:
         return Client(address, timeout="10s")  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TimeoutError) as problem:
@@ -139,9 +139,8 @@ def dask_client(address: str | None) -> Any:
 
 def show(result: xr.Dataset, bandits: list[str], console: Console) -> None:
     """The table: policy, final regret with its error, share on the best arm."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("bandit", "policy", f"regret at t = {int(result.time[-1])}", "on the best arm"):
-        table.add_column(name, justify="left" if name in ("bandit", "policy") else "right")
+    columns = ("bandit", "policy", f"regret at t = {int(result.time[-1])}", "on the best arm")
+    table = new_table(columns, left=("bandit", "policy"))
     for row in result.ds.table().to_dict("records"):
         error = "–" if math.isnan(row["error"]) else f"{row['error']:.3f}"
         cells = f"{row['regret']:.3f} ± {error}", f"{row['best']:.1%}"
@@ -176,12 +175,13 @@ def run(options: Any) -> int:
     plot = check_file("--plot", options.plot, PICTURES, options.force)
     bandits = [parse_bandit(text) for text in options.bandit]
     chosen = {name: parse_policy(name) for name in options.policy}
-    console = Console(highlight=False)
+    console = open_console()
     status = 0
     try:
         result = simulate(
             bandits, chosen, horizon=options.horizon, realizations=options.realizations, seed=options.seed,
             device=options.device, times=options.times, store=options.store, executor=dask_client(options.dask),
+            progress=True,
         )  # fmt: skip
     except Interrupted as stopped:
         result = stopped.partial  # type: ignore[assignment]

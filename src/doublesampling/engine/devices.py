@@ -2,6 +2,8 @@
 
 import functools
 
+from doublesampling.errors import missing_extra
+
 
 @functools.cache
 def cuda_problem() -> str:
@@ -9,7 +11,7 @@ def cuda_problem() -> str:
     try:
         import numba_cuda  # type: ignore[import-not-found,import-untyped,unused-ignore]  # noqa: F401
     except ImportError:
-        return "device='cuda' needs numba-cuda: pip install 'doublesampling[cuda]'"
+        return str(missing_extra("device='cuda' needs numba-cuda", "cuda"))
     except Exception as problem:  # a CUDA toolkit can fail to load in many ways
         return f"device='cuda' needs a working numba-cuda, which fails to load: {problem}"
     from numba import cuda

@@ -14,6 +14,7 @@ from doublesampling import checks
 from doublesampling.engine.families import FAMILIES
 from doublesampling.engine.families.common import PackedPolicy, PackedProblem
 from doublesampling.errors import SettingError
+from doublesampling.given import name_policies
 from doublesampling.policies import (
     IMED,
     KLUCB,
@@ -51,8 +52,8 @@ _KINDS: dict[type, int] = {
     LinUCB: play.LIN_UCB,
     InformationDirected: play.INFORMATION_DIRECTED,
 }
-# policies that know one kind of reward: the families that they play
-_NEEDS = {UCB1: ("beta",), KLUCB: ("beta",), IMED: ("beta",), LinUCB: ("linear", "logistic")}
+_BY_WINS = (UCB1, KLUCB, IMED)
+_LINEAR = ("linear", "logistic")  # the families that LinUCB plays
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,11 +115,13 @@ def _own_number(policy: object) -> float:
 
 
 def _check_pair(problem: PackedProblem, policy: object) -> None:
-    needed = _NEEDS.get(type(policy))
-    if needed is not None and problem.family not in needed:
+    """Refuse a policy that knows another kind of reward."""
+    kind = None
+    if isinstance(policy, _BY_WINS) and not problem.counts_wins:
+        kind = "rewards of 0 and 1 that are all remembered (BetaBernoulli without a discount)"
+    elif isinstance(policy, LinUCB) and problem.family not in _LINEAR:
         kind = "linear beliefs"
-        if "beta" in needed:
-            kind = "rewards of 0 and 1 whose law stays (BernoulliBandit, BetaBernoulli without a discount)"
+    if kind is not None:
         raise SettingError(f"{policy!r} is for {kind}. Leave it out, or choose another belief.")
 
 
@@ -158,21 +161,6 @@ def _check_bandits(bandits: object) -> dict[Any, Any]:
         if not any(type(bandit) in family.defaults for family in FAMILIES.values()):
             raise SettingError(f"A bandit is wanted, such as BernoulliBandit([0.4, 0.8]), got {checks.shown(bandit)}.")
     return named
-
-
-def _check_policies(policies: object) -> dict[str, Any]:
-    """Policies by the name that results carry: given in a dictionary, or as they would be typed."""
-    if isinstance(policies, Mapping):
-        found = {str(name): policy for name, policy in policies.items()}
-    elif isinstance(policies, Sequence) and not isinstance(policies, str):
-        found = {repr(policy): policy for policy in policies}
-        if len(found) < len(policies):
-            raise SettingError("The same policy is listed twice. Leave one out, or pass a dictionary of names.")
-    else:
-        found = {repr(policies): policies}
-    if not found:
-        raise SettingError("simulate needs a policy, such as DoubleSampling(), got none.")
-    return found
 
 
 def check_times(times: object, horizon: int) -> IntArray:
@@ -227,7 +215,7 @@ def make_plan(
     """Check everything a user said, once."""
     horizon = checks.integer("horizon", horizon, least=1, most=10**9)
     realizations = checks.integer("realizations", realizations, least=1, most=10**12)
-    worlds, named = _check_bandits(bandits), _check_policies(policies)
+    worlds, named = _check_bandits(bandits), name_policies(policies)
     found = tuple(worlds.values())
     if not keep:  # trajectories have a limit of their own
         _check_room(found, len(named), horizon, realizations, times)

@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from typing import Any
 
@@ -12,11 +12,11 @@ import xarray as xr
 
 from doublesampling import checks
 from doublesampling.engine.blocks import Block, Moments, Unit, play_units
-from doublesampling.engine.families import FAMILIES
+from doublesampling.engine.families import FAMILIES, compilations
 from doublesampling.engine.plan import BLOCK, Plan, make_plan
-from doublesampling.engine.progress import Progress
 from doublesampling.engine.store import Store
 from doublesampling.errors import Interrupted, LongRunWarning, SettingError
+from doublesampling.progress import Progress, Wish
 from doublesampling.results import to_dataset
 from doublesampling.rules import play
 from doublesampling.rules.compiled import plain
@@ -36,7 +36,7 @@ def simulate(
     belief: Any = None,
     device: str = "auto",
     executor: Any = None,
-    progress: bool | Callable[[int, int], None] | None = None,
+    progress: Wish = None,
     times: Any = "all",
     keep: Sequence[str] = (),
     store: Any = None,
@@ -69,13 +69,19 @@ def simulate(
 
         return to_dataset(plan, cuda.play_all(plan), cuda.name())
     moments = [[Moments() for _ in plan.policies] for _ in plan.problems]
-    run = _Run(plan, moments, None if store is None else Store(store, plan), Progress(progress))
+    run = _Run(plan, moments, None if store is None else Store(store, plan), _watch(progress))
     try:
         run.play(executor, threads)
     except KeyboardInterrupt:
         partial = to_dataset(plan, moments, "cpu")
         raise Interrupted("stopped", partial) from None
     return to_dataset(plan, moments, "cpu")
+
+
+def _watch(wish: Wish) -> Progress:
+    """Return the progress of a run; it knows whether a kernel is being compiled."""
+    before = compilations()
+    return Progress(wish, "simulating", lambda: compilations() > before)
 
 
 def _warn_of_long_runs(plan: Plan) -> None:

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
+from doublesampling import checks
 from doublesampling.engine.blocks import Block, Unit
 from doublesampling.engine.plan import BLOCK, Plan
-from doublesampling.errors import StoreError
+from doublesampling.errors import SettingError, StoreError
 from doublesampling.rules.doors import sources_digest
 
 _SETTINGS = "settings.json"
@@ -24,6 +25,8 @@ class Store:
     """Finished blocks on disk, by their place in the simulation."""
 
     def __init__(self, folder: str | os.PathLike[str], plan: Plan) -> None:
+        if not isinstance(folder, (str, os.PathLike)):
+            raise SettingError(f"store must be the name of a folder, got {checks.shown(folder)}.")
         self._folder = Path(folder)
         self._places: dict[Unit, tuple[Path, int]] = {}
         self._open: tuple[Path, list[Block]] | None = None

@@ -25,7 +25,7 @@ from doublesampling.live.schema import decisions, experiments
 from doublesampling.live.store import Store
 
 if TYPE_CHECKING:
-    import pandas as pd  # type: ignore[import-untyped]
+    import pandas as pd
 
 
 class Experiment:

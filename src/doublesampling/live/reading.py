@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 import sqlalchemy as sa
 
 from doublesampling import checks, decision

@@ -21,6 +21,7 @@ from doublesampling.paper.experiments import EXPERIMENTS, SCALES, SEED, Experime
 from doublesampling.paper.figures import FIGURES
 from doublesampling.paper.illustration import summarize
 from doublesampling.paper.verdicts import Datasets
+from doublesampling.progress import Wish
 from doublesampling.rules.doors import sources_digest
 
 _SETTINGS = "reproduce.json"
@@ -97,7 +98,9 @@ def _kept(folder: Path, experiment: Experiment) -> xr.Dataset | None:
         return kept.load()
 
 
-def _play(experiment: Experiment, folder: Path, repeats: int, seed: int, device: str, executor: Any) -> xr.Dataset:
+def _play(
+    experiment: Experiment, folder: Path, repeats: int, seed: int, device: str, executor: Any, progress: Wish
+) -> xr.Dataset:
     """One dataset, from its file if it is there."""
     path = _file(folder, experiment)
     if (kept := _kept(folder, experiment)) is not None:
@@ -107,7 +110,7 @@ def _play(experiment: Experiment, folder: Path, repeats: int, seed: int, device:
         result = simulate(
             list(experiment.bandits), experiment.policies, horizon=experiment.horizon, realizations=repeats, seed=seed,
             device="cpu" if experiment.keep else device, executor=None if experiment.keep else executor,
-            belief=experiment.belief,
+            belief=experiment.belief, progress=progress,
             times=np.array(experiment.times) if isinstance(experiment.times, tuple) else experiment.times,
             keep=experiment.keep, store=None if experiment.keep else folder / "store" / experiment.name,
         )  # fmt: skip
@@ -139,7 +142,7 @@ def _labelled(result: xr.Dataset, experiment: Experiment) -> xr.Dataset:
 def reproduce(
     folder: str | os.PathLike[str], *, figures: list[int] | None = None, scale: str = "standard",
     realizations: int | None = None, seed: int = SEED, device: str = "auto", executor: Any = None,
-    resume: bool = False, force: bool = False, say: Callable[[str], None] = lambda _: None,
+    resume: bool = False, force: bool = False, say: Callable[[str], None] = lambda _: None, progress: Wish = None,
 ) -> Path:  # fmt: skip
     """The paper's evaluation: datasets, figures and a report in a folder; returns the report's path.
 
@@ -170,7 +173,7 @@ def reproduce(
             say(f"{label}: {experiment.title}; T = {experiment.horizon:,}, {repeats:,} realizations,")
             say(f"  {size:,} decisions of each policy")
             began = time.monotonic()
-            data[experiment.name] = _play(experiment, out, repeats, seed, device, executor)
+            data[experiment.name] = _play(experiment, out, repeats, seed, device, executor, progress)
             say(f"  done in {time.monotonic() - began:.0f} s")
         elif (kept := _kept(out, experiment)) is not None:
             data[experiment.name] = kept

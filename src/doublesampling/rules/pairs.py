@@ -61,9 +61,9 @@ def pairs_step(
     family: int, address: Address, time: float, truth: FloatArray, prior_first: FloatArray, prior_second: FloatArray,
     discount: float, whole: IntArray, real: FloatArray, alarms: FloatArray, parameters: FloatArray,
     first: FloatArray, second: FloatArray, p: FloatArray, votes: IntArray, values: FloatArray, starts: FloatArray,
-    survey: FloatArray, panel: FloatArray, sample: Any,
+    survey: FloatArray, panel: FloatArray, sample: Any, priors: Any,
 ) -> tuple[int, int, float]:  # fmt: skip
-    """The arm, N and the reward; first and second are columns of parameters."""
+    """The arm, N and the reward; first and second are columns of parameters. priors : see play.choose_by_value."""
     kind = whole[play.KIND]
     number = 1
     if play.sees_optimality(kind):
@@ -74,7 +74,7 @@ def pairs_step(
         arm = play.top_two(whole, real, address, p, votes)
     else:
         arm = play.choose_by_value(
-            whole, real, family, parameters, None, truth, time, address, values, starts, sample
+            whole, real, family, parameters, priors, truth, time, address, values, starts, sample
         )  # fmt: skip
     paid = pay(family, truth[arm], arm, address)
     learn(family, first, second, prior_first, prior_second, discount, arm, paid)

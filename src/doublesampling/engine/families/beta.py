@@ -115,7 +115,9 @@ def start_track(alpha: FloatArray, beta: FloatArray) -> FloatArray:
 def _pack(bandit: BernoulliBandit, belief: BetaBernoulli) -> PackedProblem:
     state = belief.prior()
     prior = (state.alpha.copy(), state.beta.copy(), start_track(state.alpha, state.beta))
-    return PackedProblem("beta", bandit.arms, 1, (np.array(bandit.probabilities),), prior, on_device=True)
+    return PackedProblem(
+        "beta", bandit.arms, 1, (np.array(bandit.probabilities),), prior, on_device=True, counts_wins=True
+    )
 
 
 FAMILY = Family(

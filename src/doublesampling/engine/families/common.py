@@ -42,6 +42,7 @@ class PackedProblem:
     world: tuple[Any, ...]
     prior: tuple[Any, ...]
     on_device: bool = False
+    counts_wins: bool = False  # rewards are 0 and 1, and all of them are remembered alike
 
 
 @dataclass(frozen=True)

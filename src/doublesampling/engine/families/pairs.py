@@ -10,6 +10,7 @@ from doublesampling.bandits import BernoulliBandit, ChangingBernoulliBandit, Exp
 from doublesampling.beliefs import BetaBernoulli, GammaExponential, GammaPoisson
 from doublesampling.engine.families.common import Family, PackedPolicy, PackedProblem, panel_space, sample_space
 from doublesampling.rules import pairs, play
+from doublesampling.rules.compiled import plain
 from doublesampling.rules.doors import kernel
 
 FloatArray = NDArray[np.float64]
@@ -29,7 +30,7 @@ def play_pairs(
     whole: IntArray, real: FloatArray, alarms: FloatArray, columns: IntArray,
     means: FloatArray, squares: FloatArray, final: FloatArray, kept: FloatArray,
     parameters: FloatArray, p: FloatArray, votes: IntArray, values: FloatArray, starts: FloatArray,
-    survey: FloatArray, panel: FloatArray, sample: Any,
+    survey: FloatArray, panel: FloatArray, sample: Any, priors: Any,
 ) -> None:  # fmt: skip
     """Play a block of realizations with Beta or Gamma beliefs.
 
@@ -50,7 +51,7 @@ def play_pairs(
             address = (seed, bandit, np.uint64(start + r), np.uint64(t + 1))
             arm, number, paid = pairs.pairs_step(
                 family, address, t + 1.0, truth, prior_first, prior_second, discount, whole, real, alarms, parameters,
-                first, second, p, votes, values, starts, survey, panel, sample,
+                first, second, p, votes, values, starts, survey, panel, sample, priors,
             )  # fmt: skip
             regret += best - truth[arm]
             observed += best - paid
@@ -63,9 +64,10 @@ def play_pairs(
 def pairs_work(problem: PackedProblem, policy: PackedPolicy) -> tuple[Any, ...]:
     """The work space of play_pairs, in its order."""
     arms = problem.arms
+    priors = np.column_stack(problem.prior[1:3]) if plain(play.counts_wins)(policy.kind) else None
     return (
         np.zeros((arms, 3)), np.empty(arms), np.empty(arms, dtype=np.int64), np.empty(arms), np.empty(arms),
-        *panel_space(arms), sample_space(arms, policy),
+        *panel_space(arms), sample_space(arms, policy), priors,
     )  # fmt: skip
 
 
@@ -74,7 +76,8 @@ def _pack(bandit: Any, belief: Any) -> PackedProblem:
     first, second = belief.prior().pair
     prior = (belief.family, first.copy(), second.copy(), belief.discount)
     world = (np.atleast_2d(np.array(truths)), getattr(bandit, "every", 1))
-    return PackedProblem("pairs", bandit.arms, 1, world, prior)
+    counts = isinstance(belief, BetaBernoulli) and belief.discount == 1.0
+    return PackedProblem("pairs", bandit.arms, 1, world, prior, counts_wins=counts)
 
 
 FAMILY = Family(

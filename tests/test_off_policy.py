@@ -4,14 +4,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 import pytest
 
 import doublesampling as ds
 from doublesampling.cli.main import main
 from doublesampling.errors import DoubleSamplingError, LogError, SettingError
+from doublesampling.logs import Log, classification_log, make_log, read_log
+from doublesampling.off_policy import evaluate
 from doublesampling.policies import Choice
-from doublesampling.replay import Log, classification_log, evaluate, make_log, read_log
 from tests.chance import FALSE_ALARM, assert_mean
 
 TRUTH = np.array([0.2, 0.5, 0.7])
@@ -183,3 +184,98 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "Did you mean 'thompson'" in error
     assert "--dataset" in error
     assert "breast-cancer" in error
+
+
+def test_an_export_of_a_live_experiment_is_read_as_it_is(tmp_path: Path, sqlite_url: str) -> None:
+    """CSV, Parquet and JSON Lines: propensities and contexts are used, pending decisions are left out and counted."""
+    belief = ds.LinearGaussian(arms=3, dimension=2)
+    exp = ds.Experiment.create("t", arms=["a", "b", "never"], belief=belief, seed=1, storage=sqlite_url)
+    rng = np.random.default_rng(1)
+    told = []
+    for i in range(30):
+        decision = exp.ask(unit=f"u{i}", context=rng.normal(size=2))
+        if i % 3:
+            exp.tell(decision.id, float(i))
+            told.append((decision.arm, float(i), decision.propensities[decision.arm], decision.context))
+    for form in ("csv", "parquet", "jsonl"):
+        exp.export(form, tmp_path / f"t.{form}")
+        log = read_log(tmp_path / f"t.{form}")
+        assert log.names == ("a", "b", "never"), "an arm that was never played is an arm"
+        assert log.skipped == 10
+        assert log.arms.tolist() == [arm for arm, *_ in told]
+        assert log.rewards.tolist() == [reward for _, reward, *_ in told]
+        assert log.propensities == pytest.approx([p for _, _, p, _ in told], rel=1e-12)
+        assert log.contexts is not None
+        expected = np.column_stack([np.ones(len(told)), [context for *_, context in told]])
+        np.testing.assert_allclose(log.contexts, expected, rtol=1e-12)
+        assert log.adaptive
+    assert main(["replay", str(tmp_path / "t.csv"), "--policy", "thompson"]) == 0
+
+
+def test_contexts_may_be_lists_in_a_column(tmp_path: Path) -> None:
+    """JSON in a CSV file; ragged and broken lists are named with their row."""
+    path = tmp_path / "log.csv"
+    path.write_text('arm,reward,x\na,1,"[1, 2]"\nb,0,"[3, 4]"\n')
+    log = read_log(path, context=["x"])
+    assert log.contexts is not None
+    assert log.contexts.tolist() == [[1, 1, 2], [1, 3, 4]]
+    path.write_text('arm,reward,x\na,1,"[1, 2]"\nb,0,"[3]"\n')
+    with pytest.raises(LogError, match="Row 2, column 'x': 1 numbers, where row 1 has 2"):
+        read_log(path, context=["x"])
+    path.write_text('arm,reward,x\na,1,"[1, 2]"\nb,0,"[3, z]"\n')
+    with pytest.raises(LogError, match=r"Row 2, column 'x': .* is not a list of numbers"):
+        read_log(path, context=["x"])
+
+
+def test_a_column_that_cannot_be_the_arm_is_refused_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Thousands of different values are no arms: the count is named, and nothing hangs."""
+    path = tmp_path / "log.csv"
+    path.write_text("arm,reward,age\n" + "".join(f"{'ab'[i % 2]},{i % 2},{i / 7:.3f}\n" for i in range(5000)))
+    assert main(["replay", str(path), "--arm", "age"]) == 1
+    assert "Column 'age' has 5,000 different values in 5,000 rows" in capsys.readouterr().err
+
+
+def test_estimates_say_how_many_rows_carry_them() -> None:
+    """Effective rows by their definition; no interval from fewer than thirty."""
+    log = world(4000, 3)
+    found = evaluate(Always(2), log)
+    weights = np.where(log.arms == 2, 1 / LOGGED[2], 0.0)
+    assert found.ips.effective == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
+    assert found.dr.effective == found.ips.effective
+    assert found.replay.effective == found.replay.rows
+    assert found.warnings == ()
+    few = evaluate(Always(2), world(60, 3))
+    assert few.replay.rows < 30
+    assert np.isnan(few.replay.low)
+    assert np.isnan(few.ips.high)
+    assert "fewer than 30: no interval" in few.warnings[0]
+    assert "a few large weights decide them" in few.warnings[1]
+    rare = make_log(["a"] * 500 + ["b"] * 500, [1.0] * 1000, [0.5] * 999 + [1e-4])
+    heavy = evaluate(Always(1), rare)
+    assert heavy.ips.effective == pytest.approx((499 * 2 + 1e4) ** 2 / (499 * 4 + 1e8))
+    assert np.isnan(heavy.ips.low), "one row of weight 10 000 is no sample"
+    assert heavy.ips.rows == 1000
+
+
+def test_adaptive_logs_are_recognised() -> None:
+    """Propensities that change from row to row tell a policy that learned."""
+    assert not world(100, 1).adaptive
+    learned = make_log(["a", "b"] * 50, [1.0, 0.0] * 50, np.linspace(0.2, 0.8, 100))
+    assert learned.adaptive
+    assert "made by a policy that learned" in evaluate(Always(0), learned).warnings[-1]
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda log: evaluate("greedy", log), "policy must be one such as"),
+        (lambda log: evaluate(ds.Greedy, log), r"Write Greedy\(\)"),
+        (lambda log: evaluate(ds.Greedy(), log, belief=3), "belief must be one such as"),
+        (lambda log: evaluate(ds.Greedy(), log, belief=ds.BetaBernoulli), r"Write BetaBernoulli\("),
+        (lambda log: evaluate(ds.Greedy(), log, seed="x"), "seed must be"),  # type: ignore[arg-type]
+        (lambda log: evaluate(ds.Greedy(), log, level=2.0), "level must be"),
+    ],
+)
+def test_wrong_types_are_named(call: Any, words: str) -> None:
+    with pytest.raises(SettingError, match=words):
+        call(world(10, 1))

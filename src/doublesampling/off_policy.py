@@ -1,0 +1,154 @@
+"""Estimate what a policy would have earned on logged decisions: rejection replay, inverse propensities, doubly robust.
+
+A log holds, for each decision, the arm that was played, what it paid, the probability with which it was played, and
+perhaps a context. Every policy walks the log in order and never looks ahead:
+
+    replay   its own choice counts where it is the logged one and a coin of (least propensity / propensity) allows it:
+             what is left is distributed as if the policy had played alone (Li et al., 2011)
+    ips      reward times (its propensity / the logged one), averaged; it learns from every row
+    dr       the same, with its own posterior mean taken off and put back: the same mean, less noise
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from doublesampling import checks
+from doublesampling.decision import decide
+from doublesampling.errors import SettingError
+from doublesampling.given import check_belief, check_policy
+from doublesampling.logs import Log
+
+FloatArray = NDArray[np.float64]
+
+FEWEST = 30
+"""Rows, or effective rows, below which no interval is given."""
+_OFTEN = 256  # rows between two reports of progress
+
+
+class Worth(NamedTuple):
+    """An estimate of the mean reward with a confidence interval, nan where too few rows carry it."""
+
+    mean: float
+    low: float
+    high: float
+    rows: int
+    """How many rows enter."""
+    effective: float
+    """How many rows of equal weight would be as informative: (sum of weights)^2 / sum of squared weights."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a policy would have earned per decision by three estimates, and why they may not be trusted."""
+
+    replay: Worth
+    ips: Worth
+    dr: Worth
+    warnings: tuple[str, ...] = ()
+
+
+def evaluate(
+    policy: Any,
+    log: Log,
+    *,
+    belief: Any = None,
+    seed: int = 0,
+    level: float = 0.95,
+    progress: Callable[[int], None] = lambda rows: None,
+) -> Evaluation:
+    """Estimate what a policy would have earned per decision on a log, with confidence intervals of a level.
+
+    ``progress`` is called now and then with how many rows were walked since; every row is walked twice.
+    """
+    policy = check_policy(policy)
+    if not isinstance(log, Log):
+        raise SettingError(f"evaluate takes a log, as read_log and make_log return it, got {checks.shown(log)}.")
+    belief = log.belief() if belief is None else check_belief(belief)
+    if belief.arms != len(log.names):
+        raise SettingError(f"The belief has {belief.arms} arms and the log {len(log.names)}. They must agree.")
+    level, seed = checks.within("level", level, 0.5, 0.9999), checks.seed(seed)
+    ips, dr, weights = _weighed(policy, log, belief, seed, progress)
+    accepted = _replayed(policy, log, belief, seed, progress)
+    found = Evaluation(
+        _worth(accepted, np.ones(accepted.size), level), _worth(ips, weights, level), _worth(dr, weights, level)
+    )
+    return Evaluation(found.replay, found.ips, found.dr, _warnings(log, found))
+
+
+def _warnings(log: Log, found: Evaluation) -> tuple[str, ...]:
+    """What the reader of the estimates has to know."""
+    said = []
+    if found.replay.rows < FEWEST:
+        said.append(f"replay rests on {found.replay.rows} rows, fewer than {FEWEST}: no interval.")
+    if found.ips.effective < FEWEST:
+        rows = f"{found.ips.effective:.0f} rows' worth, fewer than {FEWEST}"
+        said.append(f"ips and dr rest on {rows}: a few large weights decide them, no interval.")
+    if log.adaptive:
+        said.append(
+            "the log was made by a policy that learned (its propensities change): normal intervals cover less than "
+            "they say on such logs."
+        )
+    return tuple(said)
+
+
+def _context(log: Log, row: int) -> FloatArray | None:
+    return None if log.contexts is None else log.contexts[row]
+
+
+def _replayed(policy: Any, log: Log, belief: Any, seed: int, progress: Callable[[int], None]) -> FloatArray:
+    """Rewards of the rows that count; the policy learns from these alone."""
+    coin = np.random.default_rng(seed)
+    least = float(log.propensities.min())
+    state = belief.prior()
+    earned: list[float] = []
+    for row, arm in enumerate(log.arms.tolist()):
+        if row % _OFTEN == _OFTEN - 1:
+            progress(_OFTEN)
+        allowed = coin.random() < least / log.propensities[row]
+        if not allowed:
+            continue
+        decision = decide(policy, belief, state, _context(log, row), seed=seed, time=len(earned) + 1)
+        if decision.arm == arm:
+            state = belief.update(state, arm, float(log.rewards[row]), _context(log, row))
+            earned.append(float(log.rewards[row]))
+    return np.array(earned)
+
+
+def _weighed(
+    policy: Any, log: Log, belief: Any, seed: int, progress: Callable[[int], None]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The terms of the two weighted estimates, and the weights; the policy learns from every row."""
+    state, span = belief.prior(), (0.0, 0.0)
+    ips, dr, weights = (np.empty(log.arms.size) for _ in range(3))
+    for row, arm in enumerate(log.arms.tolist()):
+        if row % _OFTEN == _OFTEN - 1:
+            progress(_OFTEN)
+        context, reward = _context(log, row), float(log.rewards[row])
+        decision = decide(policy, belief, state, context, seed=seed, time=row + 1)
+        # what a model expects may lie outside of all that was ever paid; any guess from the past keeps dr unbiased
+        expected = np.clip(belief.marginals(state, context).mean, *span)
+        if np.isnan(decision.propensities).any():
+            raise SettingError(f"{policy!r} does not know its propensities, which this estimate needs. Use another.")
+        weights[row] = decision.propensities[arm] / log.propensities[row]
+        ips[row] = weights[row] * reward
+        dr[row] = decision.propensities @ expected + weights[row] * (reward - expected[arm])
+        state = belief.update(state, arm, reward, context)
+        span = min(span[0], reward), max(span[1], reward)
+    return ips, dr, weights
+
+
+def _worth(terms: FloatArray, weights: FloatArray, level: float) -> Worth:
+    """The mean of terms, each unbiased given those before it, and an interval by the normal law."""
+    total = float((weights**2).sum())
+    effective = float(weights.sum() ** 2 / total) if total > 0.0 else 0.0
+    mean = float(terms.mean()) if terms.size else math.nan
+    if effective < FEWEST:
+        return Worth(mean, math.nan, math.nan, terms.size, effective)
+    reach = float(stats.norm.isf((1.0 - level) / 2.0) * terms.std(ddof=1) / math.sqrt(terms.size))
+    return Worth(mean, mean - reach, mean + reach, terms.size, effective)
