@@ -191,7 +191,7 @@ def test_fractional_rewards_count_as_shares():
 
 
 def test_nig_batch_is_the_papers_formula():
-    belief = ds.LinearGaussian(arms=2, dimension=3, covariance=2.0, alpha=1.5, beta=0.5)
+    belief = ds.LinearGaussian(arms=2, dimension=3, mean=1.0, covariance=2.0, alpha=1.5, beta=0.5)
     arms, rewards, contexts = history(belief, 60)
     state = belief.update_batch(belief.prior(), arms, rewards, contexts)
     for arm in range(2):
@@ -214,7 +214,7 @@ def test_marginal_of_unknown_noise_is_student():
 
 
 def test_marginal_of_known_noise_is_normal():
-    belief = ds.LinearGaussian(arms=2, dimension=2, noise=0.3)
+    belief = ds.LinearGaussian.as_published(arms=2, dimension=2, noise=0.3)
     x = np.array([0.3, -1.0])
     laws = belief.marginals(belief.prior(), x)
     np.testing.assert_allclose(laws.cdf(0.7), stats.norm(x.sum(), 0.3 * np.linalg.norm(x)).cdf([0.7, 0.7]), rtol=1e-12)
@@ -248,7 +248,7 @@ def test_a_million_updates_stay_positive_definite_and_right(spread):
 def test_sequential_stays_right_under_diffuse_priors(covariance):
     rng = RNG(2)
     contexts, rewards = rng.normal(size=(50, 2)), rng.normal(size=50)
-    belief = ds.LinearGaussian(arms=2, dimension=2, covariance=covariance)
+    belief = ds.LinearGaussian(arms=2, dimension=2, mean=1.0, covariance=covariance)
     state = belief.prior()
     for x, y in zip(contexts, rewards, strict=True):
         state = belief.update(state, 0, y, x)
@@ -281,5 +281,30 @@ def test_states_are_checked_by_value():
 
 def test_deviation_of_a_student_law_is_infinite_up_to_two_degrees_of_freedom():
     assert np.isinf(ds.Gaussian(arms=2, alpha=0.3).marginals(ds.Gaussian(arms=2, alpha=0.3).prior()).sd).all()
-    belief = ds.Gaussian(arms=2, alpha=3.0)
+    belief = ds.Gaussian(arms=2, mean=1.0, variance=1.0, alpha=3.0)
     np.testing.assert_allclose(belief.marginals(belief.prior()).sd, stats.t(6.0, 1.0, np.sqrt(1 / 3)).std())
+
+
+def test_default_priors_expect_nothing_and_the_papers_is_at_hand():
+    """Users get u_0 = 0 and V_0 = 10 I; the reproduction gets the paper's u_0 = 1, V_0 = I, alpha_0 = beta_0 = 1."""
+    ours, paper = ds.LinearGaussian(arms=2, dimension=3), ds.LinearGaussian.as_published(arms=2, dimension=3)
+    for belief, mean, variance in ((ours, 0.0, 10.0), (paper, 1.0, 1.0), (ds.Gaussian(arms=2), 0.0, 10.0)):
+        prior = belief.prior()
+        size = prior.mean.shape[1]
+        np.testing.assert_array_equal(prior.mean, np.full((2, size), mean))
+        np.testing.assert_allclose(prior.covariance, np.array([variance * np.eye(size)] * 2), rtol=1e-14)
+        assert prior.alpha.tolist() == prior.beta.tolist() == [1.0, 1.0]
+    assert ds.LinearGaussian.as_published(arms=2, dimension=3, noise=0.2).noise == 0.2
+    for words in ("as_published", "mean=0", "mean=1", "intercept", "one-hot", "standard deviation 1"):
+        assert words in str(ds.LinearGaussian.__doc__)
+
+
+@pytest.mark.parametrize("covariance", [10.0, 0.3, [[2.0, 0.5], [0.5, 1.0]]], ids=repr)
+def test_an_arm_that_saw_nothing_keeps_its_prior_to_the_bit(covariance):
+    """However often it fades: else the time at which an arm is added would leave a trace."""
+    belief = ds.LinearGaussian(arms=2, dimension=2, covariance=covariance, discount=0.9)
+    state = belief.prior()
+    for i in range(20):
+        state = belief.update(state, 0, float(i), [1.0, 0.1 * i])
+    for name in ("mean", "root", "alpha", "beta"):
+        np.testing.assert_array_equal(getattr(state, name)[1], getattr(belief.prior(), name)[1])

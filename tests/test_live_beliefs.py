@@ -18,7 +18,7 @@ BELIEFS: dict[str, Any] = {
     "gaussian": ds.Gaussian(arms=3, mean=0.0),
     "linear": ds.LinearGaussian(arms=3, dimension=2),
     "beta-forgets": ds.BetaBernoulli(arms=3, discount=0.9),
-    "linear-forgets": ds.LinearGaussian(arms=3, dimension=2, discount=0.9),
+    "linear-forgets": ds.LinearGaussian(arms=3, dimension=2, covariance=10.0, discount=0.9),  # no power of two
     "poisson": ds.GammaPoisson(arms=3),
     "exponential": ds.GammaExponential(arms=3, discount=0.95),
     "categorical": ds.DirichletCategorical(arms=3, values=[0, 1, 5]),

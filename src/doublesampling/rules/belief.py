@@ -109,6 +109,8 @@ def nig_forget(
     """
     size = mean.size
     discount, prior_alpha, prior_beta = anchors[size, 0], anchors[size, 1], anchors[size, 2]
+    if alpha == prior_alpha:  # nothing was observed: the prior stays itself to the last bit, however often it fades
+        return alpha, beta
     widen = 1.0 / math.sqrt(discount)
     for i in range(size):
         for j in range(i, size):
