@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help test chromium check bench mutants horizon rewards soak reproduce lock clean
+.PHONY: help test slow check bench mutants horizon rewards soak reproduce lock clean
 .DEFAULT_GOAL := help
 
 help: ## what there is
@@ -17,15 +17,13 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
 	@touch $@
 
-test: $(READY) chromium ## set up, then run every test
-	$(BIN)/python -m pytest -n auto
+test: $(READY) ## set up, then run every test
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
+	  echo "No Chromium: the tests of the dashboard are skipped. To run them, install it (Debian: apt-get install chromium)."
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
-# A browser for the tests of the dashboard, where it may be fetched; else they are skipped, and say so.
-chromium:
-	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { \
-	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null 2>&1 && \
-	  { timeout 60 apt-get update -qq && timeout 240 apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1; \
-	} || echo "No Chromium: the tests that walk the dashboard are skipped. Get it with: apt-get install chromium"
+slow: $(READY) ## the long forms of the tests, some minutes more
+	$(BIN)/python -m pytest -n auto --dist worksteal -m slow
 
 check: $(READY) ## style, types and the direction of imports
 	$(BIN)/ruff check .

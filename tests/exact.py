@@ -121,6 +121,7 @@ def ucb1_value(mean: float, count: float, best: float, time: int) -> float:
     return mean + math.sqrt(2 * math.log(time) / count)
 
 
+@functools.cache
 def kl_ucb_value(mean: float, count: float, best: float, time: int) -> float:
     """KL-UCB's index by SciPy's root finder."""
     if mean == 1.0 or time == 1:
