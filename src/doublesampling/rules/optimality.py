@@ -177,10 +177,14 @@ def panel_bottom(
 
 @rule
 def _log_probability_step(z: float, u: float) -> float:
-    """Log x at log odds z + u, less log x at z; exact for small steps and safe for steps of any size, u <= 0."""
+    """By how much log x at log odds z + u is above log x at z, u <= 0; for z <= 0, log(1 - x) instead.
+
+    Each is the smaller one of its side, so that a law of many counts can be multiplied with it. Exact for small steps
+    and safe for steps of any size.
+    """
     if z <= 0.0:
         hit = math.exp(z) / (1.0 + math.exp(z))
-        return u - math.log1p(hit * math.expm1(u))
+        return -math.log1p(hit * math.expm1(u))
     if u > -30.0:
         miss = math.exp(-z) / (1.0 + math.exp(-z))
         return -math.log1p(miss * math.expm1(-u))
@@ -263,7 +267,7 @@ def panel_densities(
 ) -> None:
     """Density and F of every arm at the nodes of a panel, and each arm's tail carried down to its bottom."""
     count = parameters.shape[0]
-    scratch = panel[count]  # the last row: a node's distance from the top, and by how much log x is lower there
+    scratch = panel[count]  # the last row: a node's distance from the top, and the step of log x or log(1 - x) there
     if family == BETA:
         for j in range(_NODES):
             u = half * (_NODE[j] - 1.0)
@@ -279,9 +283,9 @@ def panel_densities(
             continue
         if family == BETA:
             base = arms[a, _LOG_PEAK] + marginal_log_fall(family, first, second, third, top - arms[a, CENTRE])
-            total = first + second
+            total, slope = first + second, first if top <= 0.0 else -second
             for j in range(_NODES):
-                density[j] = half * math.exp(base + total * scratch[1, j] - second * scratch[0, j])
+                density[j] = half * math.exp(base + total * scratch[1, j] + slope * scratch[0, j])
         elif _is_gamma(family):
             for j in range(_NODES):
                 distance = top + half * (_NODE[j] - 1.0) - arms[a, CENTRE]

@@ -1,0 +1,187 @@
+"""Formulas written a second time, from papers and textbooks, sharing no code with the package.
+
+mpmath with 40 digits, exact rational arithmetic, SciPy and plain enumeration. tests/test_independent.py compares the
+package with them in its quick form, benchmarks/audit.py in its long form; docs/testing.md lists the largest errors.
+"""
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+Pair = tuple[float, float]
+Triple = tuple[float, float, float]
+
+_DIGITS = 40
+
+
+def best_of_whole_betas(arms: Sequence[tuple[int, int]]) -> list[Fraction]:
+    """P(arm is the best) of Beta(alpha, beta) arms with whole parameters, as exact fractions.
+
+    F of Beta(a, b) is a sum of x^j (1 - x)^(n - j) with whole coefficients, n = a + b - 1, so the integral of
+    f_a prod F_b is a finite sum of beta functions of whole numbers: every term is positive and nothing is rounded.
+    """
+    below = [[math.comb(a + b - 1, j) if j >= a else 0 for j in range(a + b)] for a, b in arms]
+    found = []
+    for best, (a, b) in enumerate(arms):
+        product = [1]
+        for other, coefficients in enumerate(below):
+            if other != best:
+                product = _convolve(product, coefficients)
+        size = len(product) - 1 + a + b - 2  # of x^k (1 - x)^(size - k)
+        total = Fraction(0)
+        for j, coefficient in enumerate(product):
+            if coefficient:
+                k = j + a - 1
+                total += Fraction(coefficient, (size + 1) * math.comb(size, k))
+        found.append(total * (a + b - 1) * math.comb(a + b - 2, a - 1))
+    return found
+
+
+def _convolve(first: list[int], second: list[int]) -> list[int]:
+    out = [0] * (len(first) + len(second) - 1)
+    for i, x in enumerate(first):
+        if x:
+            for j, y in enumerate(second):
+                out[i + j] += x * y
+    return out
+
+
+class Law:
+    """A law on the real line by its log density: in doubles to place panels, in 40 digits to integrate."""
+
+    def __init__(
+        self, peak: float, scale: float, rough: Callable[[float], float], fine: Callable[[mpmath.mpf], mpmath.mpf],
+        bends: Sequence[float],
+    ) -> None:  # fmt: skip
+        self.peak, self.scale, self.rough, self.fine, self.bends = peak, scale, rough, fine, bends
+
+    def distance(self, level: float, side: float) -> float:
+        """How far from the peak the log density has fallen by a level, to a few digits."""
+        top, high = self.rough(self.peak), self.scale
+        while top - self.rough(self.peak + side * high) < level:
+            high *= 2.0
+        low = 0.0
+        for _ in range(25):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if top - self.rough(self.peak + side * middle) < level else (low, middle)
+        return high
+
+    def breaks(self, origin: float, deepest: float, step: float) -> list[float]:
+        """Points, seen from an origin, between which a polynomial follows the density."""
+        levels = [0.0, 0.25, 0.5, 1.0, 2.0, 3.0, *np.arange(3.0 + step, deepest + step, step)]
+        centre = self.peak - origin
+        points = [centre + side * self.distance(level, side) for level in levels for side in (-1.0, 1.0)]
+        low, high = min(points), max(points)
+        for bend in self.bends:  # where the density is smooth over a short length only
+            reach = min(self.scale, 1.0)
+            while reach < high - low:
+                points += [bend - origin - reach, bend - origin + reach]
+                reach *= 2.0
+            points.append(bend - origin)
+        return [x for x in points if low <= x <= high]
+
+    def density(self, origin: float, x: FloatArray) -> FloatArray:
+        """The density at distances from an origin, right to 1e-15 however narrow the law is."""
+        with mpmath.workdps(_DIGITS):
+            zero = mpmath.mpf(origin)
+            return np.array([float(mpmath.exp(self.fine(zero + v))) for v in x.ravel().tolist()]).reshape(x.shape)
+
+
+def beta_law(alpha: float, beta: float) -> Law:
+    """The log odds of a Beta(alpha, beta) variable."""
+    with mpmath.workdps(_DIGITS):
+        a, b = mpmath.mpf(alpha), mpmath.mpf(beta)
+        constant = mpmath.loggamma(a + b) - mpmath.loggamma(a) - mpmath.loggamma(b)
+
+    def fine(z: mpmath.mpf) -> mpmath.mpf:
+        grown = mpmath.log(1 + mpmath.exp(z))
+        return constant + a * z - (a + b) * grown
+
+    def rough(z: float) -> float:
+        return alpha * min(z, 0.0) - beta * max(z, 0.0) - (alpha + beta) * math.log1p(math.exp(-abs(z)))
+
+    spread = math.sqrt(1.0 / alpha + 1.0 / beta)
+    return Law(math.log(alpha) - math.log(beta), spread, rough, fine, [0.0] if spread > 0.3 else [])
+
+
+def gamma_law(shape: float, rate: float, *, inverse: bool = False) -> Law:
+    """The logarithm of a Gamma(shape, rate) variable, or of one over it."""
+    sign = -1.0 if inverse else 1.0
+    with mpmath.workdps(_DIGITS):
+        k, r = mpmath.mpf(shape), mpmath.mpf(rate)
+        constant = k * mpmath.log(r) - mpmath.loggamma(k)
+    centre = math.log(shape) - math.log(rate)
+
+    def fine(z: mpmath.mpf) -> mpmath.mpf:
+        return constant + k * (sign * z) - r * mpmath.exp(sign * z)
+
+    def rough(z: float) -> float:
+        u = min(sign * z - centre, 700.0)
+        return shape * (u - math.expm1(u))
+
+    spread = math.sqrt(1.0 / shape)
+    bends = [-sign * math.log(rate), sign * centre] if spread > 0.3 else []
+    return Law(sign * centre, spread, rough, fine, bends)
+
+
+def student_law(location: float, scale: float, freedom: float) -> Law:
+    """A Student t variable; infinite freedom gives the normal."""
+    with mpmath.workdps(_DIGITS):
+        m, s, v = mpmath.mpf(location), mpmath.mpf(scale), mpmath.mpf(freedom)
+        if math.isinf(freedom):
+            constant = -mpmath.log(s * mpmath.sqrt(2 * mpmath.pi))
+        else:
+            constant = mpmath.loggamma((v + 1) / 2) - mpmath.loggamma(v / 2) - mpmath.log(v * mpmath.pi) / 2
+            constant -= mpmath.log(s)
+
+    def fine(x: mpmath.mpf) -> mpmath.mpf:
+        square = ((x - m) / s) ** 2
+        return constant - (square / 2 if math.isinf(freedom) else (v + 1) / 2 * mpmath.log(1 + square / v))
+
+    def rough(x: float) -> float:
+        r = (x - location) / scale
+        if math.isinf(freedom):
+            return -0.5 * r * r
+        return -(freedom + 1.0) * (math.log(math.hypot(1.0, r / math.sqrt(freedom))))
+
+    bent = freedom < 10.0
+    return Law(location, scale * min(1.0, math.sqrt(freedom)), rough, fine, [location] if bent else [])
+
+
+@functools.cache
+def _gauss(count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Nodes and weights on [-1, 1], and the matrix that integrates from -1 up to each node."""
+    nodes, weights = np.polynomial.legendre.leggauss(count)
+    upto = np.empty((count, count))
+    for j in range(count):  # the integral of the polynomial that is 1 at node j and 0 at the others
+        lagrange = np.polynomial.Polynomial.fromroots(np.delete(nodes, j))
+        upto[:, j] = (lagrange.integ(lbnd=-1.0) / lagrange(nodes[j]))(nodes)
+    return nodes, weights, upto
+
+
+def best_of_laws(laws: Sequence[Law], *, deepest: float = 160.0, step: float = 4.0) -> FloatArray:
+    """P(arm is the best), p_a = integral of f_a prod F_b, every F gathered from below: right in its own tail.
+
+    deepest : a density below e^-deepest of its peak is left out.
+    """
+    nodes, weights, upto = _gauss(16)
+    origin = min(laws, key=lambda law: law.scale).peak
+    points = np.unique(np.concatenate([law.breaks(origin, deepest, step) for law in laws]))
+    middle, half = 0.5 * (points[1:] + points[:-1]), 0.5 * np.diff(points)
+    at = middle[:, None] + half[:, None] * nodes
+    density = np.array([law.density(origin, at) for law in laws]) * half[:, None]
+    masses = density @ weights
+    start = np.cumsum(masses, axis=1) - masses
+    below = start[:, :, None] + density @ upto.T
+    found = []
+    for a in range(len(laws)):
+        others = np.prod(np.delete(below, a, axis=0), axis=0)
+        found.append(math.fsum((density[a] * weights * others).ravel()))
+    return np.array(found)
