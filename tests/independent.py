@@ -73,25 +73,20 @@ class Law:
             low, high = (middle, high) if top - self.rough(self.peak + side * middle) < level else (low, middle)
         return high
 
-    def breaks(self, origin: float, deepest: float, step: float) -> list[float]:
-        """Points, seen from an origin, between which a polynomial follows the density."""
-        levels = [0.0, 0.25, 0.5, 1.0, 2.0, 3.0, *np.arange(3.0 + step, deepest + step, step)]
-        centre = self.peak - origin
-        points = [centre + side * self.distance(level, side) for level in levels for side in (-1.0, 1.0)]
+    def breaks(self, deepest: float, step: float) -> list[mpmath.mpf]:
+        """Points between which a polynomial follows the density."""
+        levels = [0.0, 0.25, 0.5, 1.0, 2.0, 3.0, *np.arange(3.0 + step, deepest + step, step).tolist()]
+        below = [self.distance(level, -1.0) for level in levels]
+        above = [self.distance(level, 1.0) for level in levels]
+        points = [self.peak - mpmath.mpf(d) for d in below] + [self.peak + mpmath.mpf(d) for d in above]
         low, high = min(points), max(points)
         for bend in self.bends:  # where the density is smooth over a short length only
             reach = min(self.scale, 1.0)
-            while reach < high - low:
-                points += [bend - origin - reach, bend - origin + reach]
+            while reach < below[-1] + above[-1]:
+                points += [bend - mpmath.mpf(reach), bend + mpmath.mpf(reach)]
                 reach *= 2.0
-            points.append(bend - origin)
+            points.append(mpmath.mpf(bend))
         return [x for x in points if low <= x <= high]
-
-    def density(self, origin: float, x: FloatArray) -> FloatArray:
-        """The density at distances from an origin, right to 1e-15 however narrow the law is."""
-        with mpmath.workdps(_DIGITS):
-            zero = mpmath.mpf(origin)
-            return np.array([float(mpmath.exp(self.fine(zero + v))) for v in x.ravel().tolist()]).reshape(x.shape)
 
 
 def beta_law(alpha: float, beta: float) -> Law:
@@ -172,11 +167,12 @@ def best_of_laws(laws: Sequence[Law], *, deepest: float = 160.0, step: float = 4
     deepest : a density below e^-deepest of its peak is left out.
     """
     nodes, weights, upto = _gauss(16)
-    origin = min(laws, key=lambda law: law.scale).peak
-    points = np.unique(np.concatenate([law.breaks(origin, deepest, step) for law in laws]))
-    middle, half = 0.5 * (points[1:] + points[:-1]), 0.5 * np.diff(points)
-    at = middle[:, None] + half[:, None] * nodes
-    density = np.array([law.density(origin, at) for law in laws]) * half[:, None]
+    with mpmath.workdps(_DIGITS):
+        points = sorted(set(itertools.chain.from_iterable(law.breaks(deepest, step) for law in laws)))
+        half = np.array([float(high - low) / 2.0 for low, high in itertools.pairwise(points)])
+        at = [[low + d for d in (h * (1.0 + nodes)).tolist()] for low, h in zip(points, half.tolist(), strict=False)]
+        density = np.array([[[float(mpmath.exp(law.fine(x))) for x in row] for row in at] for law in laws])
+    density *= half[:, None]
     masses = density @ weights
     start = np.cumsum(masses, axis=1) - masses
     below = start[:, :, None] + density @ upto.T
