@@ -49,7 +49,9 @@ def kl_ucb_index(mean: float, count: float, time: float) -> float:
     """KL-UCB (Garivier and Cappe, 2011): the largest q with count KL(mean || q) <= log t, by Newton's method.
 
     The paper allows log t + c log log t: its theorem takes c = 3, its experiments and this function c = 0. time is t,
-    the number of this decision, counted from 1, as in the paper. An arm never played comes first. The divergence is convex in q, and two lower bounds of it (Pinsker's, and its last term) start the search above the
+    the number of this decision, counted from 1, as in the paper. An arm never played comes first.
+
+    The divergence is convex in q, and two lower bounds of it (Pinsker's, and its last term) start the search above the
     root, so every step comes down towards it.
     """
     if count <= 0.0:
