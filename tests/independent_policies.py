@@ -31,9 +31,9 @@ def log_false_alarm(p: Sequence[float]) -> mpmath.mpf:
             if a == best or v == 0:
                 continue
             sd = mpmath.sqrt(v * (1 - v))
-            low, x, high = -v / sd, (share[best] - v) / sd, (1 - v) / sd
-            cdf = [mpmath.erfc(-z / mpmath.sqrt(2)) / 2 for z in (low, x, high)]
-            alarms.append((cdf[2] - cdf[1]) / (cdf[2] - cdf[0]))
+            # upper tails of a standard normal law: at p*, at 1, and as much as lies below 0
+            at_best, at_one, below = (mpmath.erfc(z / sd / mpmath.sqrt(2)) / 2 for z in (share[best] - v, 1 - v, v))
+            alarms.append((at_best - at_one) / (1 - at_one - below))
         return mpmath.log(mpmath.fsum(alarms) / (len(p) - 1)) if alarms else mpmath.mpf("-inf")
 
 

@@ -1,5 +1,6 @@
 """Measure recorded propensities against how often each arm is played: every policy, many states, many seeds."""
 
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ IntArray = NDArray[np.int64]
 
 # per arm: how often the propensity was in each of these ranges, and the arm was played
 _EDGES = np.array([-1.0, 0.0, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 0.9999, 1.0 - 1e-9, 1.0])
+_FEW = 1000
 
 
 class Case(NamedTuple):
@@ -131,8 +133,10 @@ def _from_draws(policy: Any, draws: FloatArray) -> Callable[[int], ds.Decision]:
 
 
 def play(case: Case, seeds: int) -> tuple[IntArray, FloatArray]:
-    """The arm played (seed) and the propensities recorded (seed, arm)."""
-    found = [case.decide(seed) for seed in range(seeds)]
+    """The arm played (seed) and the propensities recorded (seed, arm); of few seeds where nothing is left to chance."""
+    found = [case.decide(seed) for seed in range(min(seeds, _FEW))]
+    if any(((d.propensities > 0.0) & (d.propensities < 1.0)).any() for d in found):
+        found += [case.decide(seed) for seed in range(_FEW, seeds)]
     return np.array([d.arm for d in found]), np.array([d.propensities for d in found])
 
 
@@ -143,7 +147,7 @@ def smallest_p_value(arms: IntArray, propensities: FloatArray) -> float:
     smallest = 1.0
     for arm in range(propensities.shape[1]):
         p, hit = propensities[:, arm], arms == arm
-        for low, high in zip(_EDGES[:-1], _EDGES[1:], strict=True):
+        for low, high in itertools.pairwise(_EDGES.tolist()):
             inside = (p > low) & (p <= high)
             if inside.any():
                 smallest = min(smallest, _p_value(hit[inside], p[inside]))
