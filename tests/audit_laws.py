@@ -54,7 +54,7 @@ def candidates(scale: int) -> Iterator[Row]:
     yield "propensity of the mode, absolute", "N to 1000, 3 to 20 arms", "every outcome", f"{worst:.0e}"
 
 
-def _tail_of_law(law: reference.Law, point: float, side: float) -> float:
+def tail_of_law(law: reference.Law, point: float, side: float) -> float:
     """The probability above (side 1) or below (side -1) a point, by 40-digit quadrature outwards from it."""
     with mpmath.workdps(40):
         reach = [law.distance(level, side) for level in (1.0, 3.0, 10.0, 30.0, 80.0)]
@@ -81,7 +81,7 @@ def quantiles(scale: int) -> Iterator[Row]:
             law = _law(family, first, second, third)
             for tail in tails:
                 point = families.marginal_upper_quantile(family, first, second, third, math.log(tail), math.nan)[0]
-                worst = max(worst, in_deviations(_tail_of_law(law, point, 1.0), tail))
+                worst = max(worst, in_deviations(tail_of_law(law, point, 1.0), tail))
         looked = f"parameters up to {max(x for row in laws for x in row[1:] if math.isfinite(x)):.0e}"
         yield f"upper quantile, {name}", f"{looked}, tails 0.5 to 1e-12", "mpmath, 40 digits", f"{worst:.0e} deviations"
     worst = 0.0

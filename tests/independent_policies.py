@@ -51,11 +51,13 @@ def number_of_candidates_until(p: Sequence[float], remaining: float, cap: int = 
 
 def outcomes(trials: int, arms: int) -> NDArray[np.int64]:
     """Every way in which so many trials fall to so many arms, int array (outcome, arm)."""
-    if arms == 1:
-        return np.array([[trials]])
-    return np.concatenate(
-        [np.insert(outcomes(trials - first, arms - 1), 0, first, axis=1) for first in range(trials + 1)]
-    )
+    rows, left = np.zeros((1, 0), dtype=np.int64), np.array([trials])
+    for _ in range(arms - 1):
+        ways = left + 1
+        before = np.repeat(np.arange(left.size), ways)
+        counts = np.arange(before.size) - np.repeat(np.cumsum(ways) - ways, ways)
+        rows, left = np.column_stack([rows[before], counts]), left[before] - counts
+    return np.column_stack([rows, left])
 
 
 def log_multinomial(counts: NDArray[np.int64], p: Sequence[float]) -> FloatArray:

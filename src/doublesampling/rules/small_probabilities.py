@@ -35,6 +35,7 @@ FloatArray = NDArray[np.float64]
 FINENESS: Fineness = (45.0, 1.2)
 SMALL = 1e-6
 _FAR = -28.0  # a log density over its peak: of two arms that see each other's centre so far out, one is hardly the best
+_MOST_BELOW, _NOTHING = 40, 1e-12  # panels below the floor, and the share of what was found where they may end
 _FALLEN = -10.0  # likewise: F of an arm whose density has fallen so far is small
 
 
@@ -60,27 +61,19 @@ def expected(family: int, parameters: FloatArray, arms: FloatArray) -> bool:
 
 
 @rule
-def _mass(
-    family: int, parameters: FloatArray, arms: FloatArray, a: int, top: float, bottom: float, panel: FloatArray
-) -> float:
-    """The probability that one arm lies inside a panel."""
-    one = panel[:2]
-    panel_densities(family, parameters[a : a + 1], arms[a : a + 1], top, 0.5 * (top - bottom), one)
-    return panel_share(one[0, 0])
-
-
-@rule
-def _mass_below(
-    family: int, parameters: FloatArray, arms: FloatArray, a: int, floor: float, panel: FloatArray
-) -> float:
-    """The probability that one arm lies below the floor, by panels of its own."""
+def _mass_below(family: int, parameters: FloatArray, arms: FloatArray, floor: float, panel: FloatArray) -> float:
+    """The probability that a single arm lies below the floor, by panels of its own."""
     total, top = 0.0, floor
-    while top > arms[a, LOWER]:
-        bottom = max(top - panel_step(family, parameters, FINENESS[1], arms, a, top), arms[a, LOWER])
-        if not bottom < top:
+    for _ in range(_MOST_BELOW):
+        step = panel_step(family, parameters, FINENESS[1], arms, 0, top)
+        if not top - step < top:
             break
-        total += _mass(family, parameters, arms, a, top, bottom, panel)
-        top = bottom
+        panel_densities(family, parameters, arms, top, 0.5 * step, panel)
+        inside = panel_share(panel[0, 0])
+        total += inside
+        if inside <= _NOTHING * total:
+            break
+        top -= step
     return total
 
 
@@ -106,19 +99,17 @@ def _edges(family: int, parameters: FloatArray, arms: FloatArray, floor: float) 
 
 @allocating
 def _masses_below(
-    family: int, parameters: FloatArray, arms: FloatArray, edges: FloatArray, strong: NDArray[np.int64],
-    panel: FloatArray,
-) -> FloatArray:  # fmt: skip
-    """The probability that each strong arm lies below each edge, float array (edge, strong arm)."""
-    below = np.empty((edges.size, strong.size))
-    for k in range(strong.size):
-        a = strong[k]
-        below[edges.size - 1, k] = _mass_below(family, parameters, arms, a, edges[edges.size - 1], panel)
-        for i in range(edges.size - 2, -1, -1):
-            inside = 0.0
-            if edges[i + 1] < arms[a, UPPER]:
-                inside = _mass(family, parameters, arms, a, edges[i], edges[i + 1], panel)
-            below[i, k] = below[i + 1, k] + inside
+    family: int, parameters: FloatArray, arms: FloatArray, edges: FloatArray, panel: FloatArray
+) -> FloatArray:
+    """The probability that each arm lies below each edge, float array (edge, arm)."""
+    count, last = parameters.shape[0], edges.size - 1
+    below = np.empty((edges.size, count))
+    for a in range(count):
+        below[last, a] = _mass_below(family, parameters[a : a + 1], arms[a : a + 1], edges[last], panel)
+    for i in range(last - 1, -1, -1):
+        panel_densities(family, parameters, arms, edges[i], 0.5 * (edges[i] - edges[i + 1]), panel)
+        for a in range(count):
+            below[i, a] = below[i + 1, a] + panel_share(panel[a, 0])
     return below
 
 
@@ -138,7 +129,7 @@ def probability_optimal(
             strong[found] = a
             found += 1
     strong = strong[:found]
-    below = _masses_below(family, parameters, arms, edges, strong, panel)
+    below = _masses_below(family, parameters[strong], arms[strong], edges, panel)
     for a in range(count):
         masses[a] = arms[a, TAIL] = 0.0
     for i in range(edges.size - 1):
