@@ -1,8 +1,11 @@
-"""Information-directed sampling: the least squared regret per information (Russo and Van Roy, 2014).
+"""Information-directed sampling: the least squared regret per information (Russo and Van Roy, 2014 and 2018).
 
-The regret of an arm is what the best arm is expected to pay more; its information the variance of its expected reward
-over which arm is the best. The mixture of two arms with the least (expected regret)^2 / information is played. What is
-needed is E[reward of a, b is best] for every two arms: by quadrature, or from posterior samples.
+Of the paper's two forms this is the variance-based one: the regret of an arm is E[R_best - R_a], its information
+Var(E[R_a | which arm is the best]); for rewards between 0 and 1, twice that is at most the mutual information of the
+other form. The mixture with the least (expected regret)^2 / information is played; two arms are enough for it. Our
+choices: ratios within 1e-4 of each other count as equal and share fairly, and arms that are the best with a probability
+below 1e-12 are left out. What is needed is E[reward of a, b is best] for every two arms: by quadrature, or from
+posterior samples.
 """
 
 import math

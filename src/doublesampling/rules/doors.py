@@ -26,6 +26,7 @@ from doublesampling.rules import (
     play,
     propensity,
     rivals,
+    small_probabilities,
     two_pairs,
 )
 from doublesampling.rules.compiled import SIMULATED, rule
@@ -81,7 +82,11 @@ def exact_optimality(family: int, parameters: FloatArray) -> FloatArray:
     p = np.empty(count)
     arms = np.empty((count, optimality.SURVEY_COLUMNS))
     panel = np.empty((count + 1, optimality.PANEL_ROWS, optimality.PANEL_NODES))
-    optimality.probability_optimal(family, parameters, optimality.EXACT, p, arms, panel)
+    if not small_probabilities.expected(family, parameters, arms):
+        optimality.probability_optimal(family, parameters, optimality.EXACT, p, arms, panel)
+        if p.min() >= small_probabilities.SMALL:
+            return p
+    small_probabilities.probability_optimal(family, parameters, p, arms, panel)
     return p
 
 

@@ -37,8 +37,10 @@ EXACT = (28.0, 1.2)  # right to 1e-10, for decisions that are kept
 QUICK_BETA = (16.0, 3.0)
 QUICK_STUDENT = (13.0, 4.5)
 
+_MOST_EXPONENT = 560.0  # heavier tails reach beyond the range of floating-point numbers
+
 # columns of the surveyed arms
-CENTRE, LOWER, UPPER, _STEP_DOWN, _STEP_UP, _LOG_PEAK, _TAIL = range(7)
+CENTRE, LOWER, UPPER, _STEP_DOWN, _STEP_UP, _LOG_PEAK, TAIL = range(7)
 SURVEY_COLUMNS = 7
 PANEL_ROWS = 4  # density, F, the running product of F over the arms before; the last arm's row is scratch
 PANEL_NODES = _NODES
@@ -59,6 +61,7 @@ def _gauss_legendre(count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 _NODE, _WEIGHT, _UPWARD = _gauss_legendre(_NODES)
+_DOWNWARD = _WEIGHT[:, None] - _UPWARD  # the same from -1 up to each node
 
 
 @inlined
@@ -90,7 +93,7 @@ def edge(family: int, first: float, second: float, third: float, side: float, fa
     if family != BETA:
         if math.isinf(third):
             return second * math.sqrt(2.0 * fall)
-        return second * math.sqrt(third * math.expm1(2.0 * fall / third))
+        return second * math.sqrt(third * math.expm1(min(2.0 * fall / third, _MOST_EXPONENT)))
     # Newton's method on a concave log density: one overshoot at most, then from the outside inwards
     total = first + second
     u = side * math.sqrt(2.0 * fall * total / (first * second))
@@ -122,7 +125,7 @@ def survey(family: int, parameters: FloatArray, fineness: Fineness, arms: FloatA
         arms[a, _STEP_DOWN] = below / steps
         arms[a, _STEP_UP] = above / steps
         arms[a, _LOG_PEAK] = marginal_log_peak(family, first, second, third)
-        arms[a, _TAIL] = 0.0
+        arms[a, TAIL] = 0.0
         if arms[a, LOWER] > arms[surest, LOWER]:
             surest = a
     if family != BETA and not _is_gamma(
@@ -144,7 +147,7 @@ def _clear_of(distance: float, near: float) -> float:
 
 
 @rule
-def _step(family: int, parameters: FloatArray, width: float, arms: FloatArray, a: int, x: float) -> float:
+def panel_step(family: int, parameters: FloatArray, width: float, arms: FloatArray, a: int, x: float) -> float:
     """The panel width that resolves one arm's density just below x."""
     distance = x - arms[a, CENTRE]
     if family == BETA or _is_gamma(family):
@@ -167,20 +170,24 @@ def panel_bottom(
     bottom = floor
     for a in range(parameters.shape[0]):
         if arms[a, UPPER] >= top:
-            bottom = max(bottom, top - _step(family, parameters, width, arms, a, top))
+            bottom = max(bottom, top - panel_step(family, parameters, width, arms, a, top))
     for a in range(parameters.shape[0]):  # an arm that begins further down and is too narrow for this panel
         upper = arms[a, UPPER]
-        if bottom < upper < top and _step(family, parameters, width, arms, a, upper) < top - bottom:
+        if bottom < upper < top and panel_step(family, parameters, width, arms, a, upper) < top - bottom:
             bottom = max(bottom, upper)
     return bottom
 
 
 @rule
 def _log_probability_step(z: float, u: float) -> float:
-    """Log x at log odds z + u, less log x at z; exact for small steps and safe for steps of any size, u <= 0."""
+    """By how much log x at log odds z + u is above log x at z, u <= 0; for z <= 0, log(1 - x) instead.
+
+    Each is the smaller one of its side, so that a law of many counts can be multiplied with it. Exact for small steps
+    and safe for steps of any size.
+    """
     if z <= 0.0:
         hit = math.exp(z) / (1.0 + math.exp(z))
-        return u - math.log1p(hit * math.expm1(u))
+        return -math.log1p(hit * math.expm1(u))
     if u > -30.0:
         miss = math.exp(-z) / (1.0 + math.exp(-z))
         return -math.log1p(miss * math.expm1(-u))
@@ -257,13 +264,35 @@ def gather_tail(density: FloatArray, below: FloatArray, tail: float) -> float:
     return tail
 
 
+@inlined
+def gather_from_below(density: FloatArray, start: float, below: FloatArray) -> None:
+    """F at the nodes of a panel, from F at its bottom: right relative to itself where F is small."""
+    for j in range(_NODES):
+        below[j] = start
+    for k in range(_NODES):  # nodes innermost: several at once
+        mass = density[k]
+        for j in range(_NODES):
+            below[j] += _DOWNWARD[k, j] * mass
+    for j in range(_NODES):
+        below[j] = max(below[j], 0.0)
+
+
+@inlined
+def panel_share(density: FloatArray) -> float:
+    """The probability inside a panel, from the density at its nodes."""
+    total = 0.0
+    for k in range(_NODES):
+        total += _WEIGHT[k] * density[k]
+    return total
+
+
 @rule
 def panel_densities(
     family: int, parameters: FloatArray, arms: FloatArray, top: float, half: float, panel: FloatArray
 ) -> None:
     """Density and F of every arm at the nodes of a panel, and each arm's tail carried down to its bottom."""
     count = parameters.shape[0]
-    scratch = panel[count]  # the last row: a node's distance from the top, and by how much log x is lower there
+    scratch = panel[count]  # the last row: a node's distance from the top, and the step of log x or log(1 - x) there
     if family == BETA:
         for j in range(_NODES):
             u = half * (_NODE[j] - 1.0)
@@ -279,9 +308,9 @@ def panel_densities(
             continue
         if family == BETA:
             base = arms[a, _LOG_PEAK] + marginal_log_fall(family, first, second, third, top - arms[a, CENTRE])
-            total = first + second
+            total, slope = first + second, first if top <= 0.0 else -second
             for j in range(_NODES):
-                density[j] = half * math.exp(base + total * scratch[1, j] - second * scratch[0, j])
+                density[j] = half * math.exp(base + total * scratch[1, j] + slope * scratch[0, j])
         elif _is_gamma(family):
             for j in range(_NODES):
                 distance = top + half * (_NODE[j] - 1.0) - arms[a, CENTRE]
@@ -289,7 +318,7 @@ def panel_densities(
                 density[j] = half * math.exp(arms[a, _LOG_PEAK] + fall)
         else:
             _student_densities(second, third, top - arms[a, CENTRE], half, arms[a, _LOG_PEAK], density, below)
-        arms[a, _TAIL] = gather_tail(density, below, arms[a, _TAIL])
+        arms[a, TAIL] = gather_tail(density, below, arms[a, TAIL])
 
 
 @rule

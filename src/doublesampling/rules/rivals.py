@@ -12,6 +12,7 @@ from doublesampling.rules.draws import EXPLORATION, POSTERIOR, Address, uniform
 FloatArray = NDArray[np.float64]
 
 SURE = 1e-9  # of a probability: what top-two sampling leaves to the others, at least
+_MOST_DIVERGENCE = 1e9  # of all observations of an arm
 
 
 @rule
@@ -36,13 +37,19 @@ def bernoulli_divergence(p: float, q: float) -> float:
 
 @rule
 def ucb1_index(mean: float, count: float, time: float) -> float:
-    """UCB1 (Auer et al., 2002): the mean and a bonus that shrinks with the count; an arm never played comes first."""
+    """UCB1 (Auer et al., 2002): the mean and a bonus that shrinks with the count; an arm never played comes first.
+
+    time is the number of this decision, counted from 1; the paper takes the plays so far, one less.
+    """
     return mean + math.sqrt(2.0 * math.log(time) / count) if count > 0.0 else math.inf
 
 
 @rule
 def kl_ucb_index(mean: float, count: float, time: float) -> float:
     """KL-UCB (Garivier and Cappe, 2011): the largest q with count KL(mean || q) <= log t, by Newton's method.
+
+    The paper allows log t + c log log t: its theorem takes c = 3, its experiments and this function c = 0. time is t,
+    the number of this decision, counted from 1, as in the paper. An arm never played comes first.
 
     The divergence is convex in q, and two lower bounds of it (Pinsker's, and its last term) start the search above the
     root, so every step comes down towards it.
@@ -67,20 +74,26 @@ def kl_ucb_index(mean: float, count: float, time: float) -> float:
 
 @rule
 def imed_index(mean: float, count: float, best: float) -> float:
-    """IMED (Honda and Takemura, 2015), negated so that the largest is played: count KL(mean || best) + log count."""
+    """IMED (Honda and Takemura, 2015), negated so that the largest is played: count KL(mean || best) + log count.
+
+    best is the highest empirical mean. The paper's D_inf of rewards of 0 and 1 is this divergence. An arm never played
+    comes first.
+    """
     if count <= 0.0:
         return math.inf
-    gap = bernoulli_divergence(mean, best) if mean < best else 0.0
+    # a best mean of 1 makes the divergence infinite, which no whole number can round
+    gap = min(bernoulli_divergence(mean, best), _MOST_DIVERGENCE / count) if mean < best else 0.0
     # indices that are equal in arithmetic may differ in their last bits: a billionth makes them tie again
     return -round((count * gap + math.log(count)) * 1e9) * 1e-9
 
 
 @rule
 def second_of_two(address: Address, first: int, share: float, p: FloatArray) -> int:
-    """Top-two sampling (Russo, 2016): the first arm with probability share, else the best of the others.
+    """Top-two Thompson sampling (Russo, 2016): the first arm with probability share (his beta), else another.
 
-    The one drawn first from Cat(p) stands aside, and another is drawn from what p leaves to the others. Where that is
-    next to nothing, nobody challenges: such small numbers are not known well enough to draw from.
+    The paper draws from the posterior again until another arm is the best: its law is p over what p leaves to the
+    others, and is drawn from at once. Where less than SURE is left, the first arm is played: simulations do not know
+    such small numbers well enough to draw from.
     """
     rest = 0.0
     for a in range(p.size):

@@ -11,6 +11,7 @@ _SQRT_HALF = math.sqrt(0.5)
 _FAR = 25.0  # beyond this many deviations erfc nears underflow and eight terms of the asymptotic series are exact
 _NEVER = -math.inf
 _LOG_HALF = math.log(0.5)
+_MOST_SHAPE = 1e9  # of a Gamma variable whose tails are summed
 MOST_TABLED = 1000  # the paper's number of samples
 _LOG_FACTORIAL = np.array([math.lgamma(n + 1.0) for n in range(MOST_TABLED + 1)])
 _STIRLING_OF_WHOLE = np.array(
@@ -314,6 +315,9 @@ def log_gamma_quantile(shape: float, log_tail: float, start: float, side: float)
         return -side * math.inf
     if math.isinf(log_tail):
         return side * math.inf
+    if shape > _MOST_SHAPE:  # series and fraction would need sqrt(shape) terms; Wilson and Hilferty's form leaves 1e-9
+        z = -side * normal_quantile(math.exp(log_tail))
+        return math.log(shape) + 3.0 * math.log1p((z - 1.0 / (3.0 * math.sqrt(shape))) / (3.0 * math.sqrt(shape)))
     # Chernoff's bound of the upper tail: beyond it the tail vanishes and would answer no step
     ceiling = math.log(shape + math.sqrt(-2.0 * shape * log_tail) - log_tail + 1.0) if side > 0.0 else math.inf
     z = start if math.isfinite(start) else math.log(shape)
