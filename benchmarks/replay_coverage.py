@@ -1,4 +1,4 @@
-"""Measure how often the intervals of ``replay.evaluate`` cover the truth on logs of our own policies.
+"""Measure how often the intervals of ``off_policy.evaluate`` cover the truth on logs of our own policies.
 
 ``python benchmarks/replay_coverage.py``, about half an hour on two cores; ``--logs 50`` is a rehearsal.
 """
@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 import doublesampling as ds
-from doublesampling import replay
+from doublesampling import off_policy
+from doublesampling.logs import Log
 from doublesampling.policies import Choice, Evidence
 
 ARMS = (0.4, 0.5, 0.6)
@@ -65,7 +66,7 @@ TARGETS: dict[str, Any] = {
 }
 
 
-def make_log(policy: Any, seed: int) -> replay.Log:
+def make_log(policy: Any, seed: int) -> Log:
     """Let a policy play the bandit and keep its propensities."""
     rng = np.random.default_rng([11, seed])
     belief = ds.BetaBernoulli(arms=len(ARMS))
@@ -80,7 +81,7 @@ def make_log(policy: Any, seed: int) -> replay.Log:
         propensities.append(float(decision.propensities[decision.arm]))
     # names as they sort, also where an arm was never played
     index = np.array(arms)
-    return replay.Log(tuple("abc"), index, np.array(rewards), np.array(propensities))
+    return Log(tuple("abc"), index, np.array(rewards), np.array(propensities))
 
 
 def judge(job: tuple[str, int]) -> list[tuple[str, str, float, float, float, int]]:
@@ -90,7 +91,7 @@ def judge(job: tuple[str, int]) -> list[tuple[str, str, float, float, float, int
     found = []
     for name, target in TARGETS.items():
         recorded = Recorded(target)
-        result = replay.evaluate(recorded, log, seed=seed + 10**6)
+        result = off_policy.evaluate(recorded, log, seed=seed + 10**6)
         for estimate in ESTIMATES:
             worth = getattr(result, estimate)
             run = recorded.runs[1] if estimate == "replay" else recorded.runs[0]

@@ -1,7 +1,7 @@
 """Runs of the engine whose every arm is kept on file, so that a change of its structure cannot change what it plays.
 
-``python -m tests.golden`` writes the file anew; only a change that is meant to change decisions may do so. Arms are kept
-and not digits: they are the same on every machine, where the last bits of a logarithm are not.
+``python -m tests.golden`` writes the file anew; only a change that is meant to change decisions may do so. Arms are
+kept and not digits: they are the same on every machine, where the last bits of a logarithm are not.
 """
 
 import hashlib

@@ -10,9 +10,7 @@ from tests import golden
 FILED = json.loads(golden.FILE.read_text())
 
 
-@pytest.mark.parametrize(
-    ("bandit", "belief", "policies"), golden.CASES, ids=[f"{type(b).__name__}{i}" for i, (b, *_) in enumerate(golden.CASES)]
-)  # fmt: skip
+@pytest.mark.parametrize(("bandit", "belief", "policies"), golden.CASES, ids=lambda value: type(value).__name__)
 def test_the_engine_plays_what_is_on_file(bandit: Any, belief: Any, policies: list[Any]) -> None:
     filed = FILED[golden.name_of(bandit, belief)]
     played = golden.arms_played(bandit, belief, policies)
