@@ -11,7 +11,7 @@ from doublesampling import checks
 from doublesampling.beliefs.marginals import address_words
 from doublesampling.checks import PerArm, frozen, settings
 from doublesampling.errors import SettingError
-from doublesampling.rules import doors
+from doublesampling.rules import entry_points
 from doublesampling.rules.draws import REWARD
 
 FloatArray = NDArray[np.float64]
@@ -108,7 +108,7 @@ class BernoulliBandit:
         arm = checks.arm_index(arm, self.arms)
         realization = checks.integer("realization", realization, least=0, most=checks.LARGEST_SEED)
         words = address_words(checks.seed(seed), checks.time(time), realization=realization)
-        return float(doors.uniform_at(words, REWARD, np.uint64(arm)) < self.probabilities[arm])
+        return float(entry_points.uniform_at(words, REWARD, np.uint64(arm)) < self.probabilities[arm])
 
 
 @settings

@@ -14,7 +14,8 @@ from doublesampling.beliefs.marginals import address_words, share_of_bests
 from doublesampling.errors import SettingError
 from doublesampling.given import check_belief, check_choice, check_draws, check_policy
 from doublesampling.policies import Policy
-from doublesampling.rules import doors, rivals
+from doublesampling.rules import entry_points
+from doublesampling.rules.choose import baselines
 from doublesampling.rules.compiled import plain
 
 FloatArray = NDArray[np.float64]
@@ -115,8 +116,8 @@ class _FromBelief:
 
     def regret_and_information(self, samples: int | None) -> FloatArray:
         if samples is None and isinstance(self.laws, Marginals):
-            return doors.tally_exactly(self.laws.family, self.laws.parameters)
-        return doors.tally_draws(self.laws.draws_at(samples or DirichletCategorical.many, self.words))
+            return entry_points.tally_exactly(self.laws.law, self.laws.parameters)
+        return entry_points.tally_draws(self.laws.draws_at(samples or DirichletCategorical.many, self.words))
 
     def wins_and_losses(self) -> FloatArray:
         if not isinstance(self.belief, BetaBernoulli) or self.belief.discount < 1.0:
@@ -163,7 +164,7 @@ class _FromDraws:
         return _sample_quantiles(self.given, log_tail)
 
     def regret_and_information(self, samples: int | None) -> FloatArray:
-        return doors.tally_draws(self.given)
+        return entry_points.tally_draws(self.given)
 
     def wins_and_losses(self) -> FloatArray:
         raise SettingError("This policy counts wins and losses, which posterior draws do not show. Use another.")
@@ -173,7 +174,7 @@ class _FromDraws:
 
 
 def _sample_quantiles(draws: FloatArray, log_tail: float) -> FloatArray:
-    rank = plain(rivals.sample_rank)(draws.shape[0], log_tail)
+    rank = plain(baselines.sample_rank)(draws.shape[0], log_tail)
     return np.asarray(np.partition(draws, rank, axis=0)[rank])
 
 

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from doublesampling import checks
 from doublesampling.checks import settings
 from doublesampling.errors import SettingError
-from doublesampling.rules import candidates, doors, play, rivals
+from doublesampling.rules import entry_points
+from doublesampling.rules.choose import baselines, candidates, kinds
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -77,7 +78,7 @@ class Policy(Protocol):
     """Anything that turns evidence into an arm."""
 
     def choose(self, evidence: Evidence) -> Choice:
-        """The arm to play."""
+        """The arm to kinds."""
 
 
 def _check_samples(samples: int | None, meaning_of_none: str, most: int) -> int | None:
@@ -87,7 +88,7 @@ def _check_samples(samples: int | None, meaning_of_none: str, most: int) -> int 
 
 def _largest(values: FloatArray, ties: str, words: WordArray) -> tuple[int, FloatArray]:
     """The arm of the largest value, and the chance each arm had."""
-    arm = doors.choose_largest(values, ties == "first", words)
+    arm = entry_points.choose_largest(values, ties == "first", words)
     chance = np.zeros(values.size)
     if ties == "first":
         chance[arm] = 1.0
@@ -171,13 +172,13 @@ class DoubleSampling:
                 raise SettingError("A horizon needs the time. Pass time=, the number of this decision counted from 1.")
             remaining = float(max(self.horizon - time, 1))  # a horizon that has passed keeps asking for one more
         kind = self.false_alarm_kind
-        return doors.count_candidates(p, kind, self.rate, self.max_candidates, remaining)
+        return entry_points.count_candidates(p, kind, self.rate, self.max_candidates, remaining)
 
     def choose(self, evidence: Evidence) -> Choice:
         """The mode of N candidates drawn from the estimated probabilities."""
         p = evidence.probability_optimal(self.samples)
         number = self.number_of_candidates(p, evidence.time if self.horizon is not None else None)
-        arm, votes, propensities = doors.choose_candidate(p, number, self.ties == "first", evidence.words)
+        arm, votes, propensities = entry_points.choose_candidate(p, number, self.ties == "first", evidence.words)
         return Choice(arm, p, number, votes, propensities)
 
 
@@ -188,7 +189,7 @@ class ThompsonSampling:
     def choose(self, evidence: Evidence) -> Choice:
         """One candidate drawn from the exact probabilities."""
         p = evidence.probability_optimal(None)
-        arm, votes, propensities = doors.choose_candidate(p, 1, False, evidence.words)
+        arm, votes, propensities = entry_points.choose_candidate(p, 1, False, evidence.words)
         return Choice(arm, p, 1, votes, propensities)
 
 
@@ -242,7 +243,7 @@ class EpsilonGreedy:
         """A uniform draw over the arms, or the arm with the highest posterior mean."""
         arm, propensities = _largest(evidence.expected_rewards(), self.ties, evidence.words)
         arms = propensities.size
-        arm = doors.explore(arm, arms, self.epsilon, evidence.words)
+        arm = entry_points.explore(arm, arms, self.epsilon, evidence.words)
         propensities = self.epsilon / arms + (1.0 - self.epsilon) * propensities
         return _alone(arm, evidence.probability_optimal(None), propensities)
 
@@ -262,8 +263,8 @@ class TopTwo:
     def choose(self, evidence: Evidence) -> Choice:
         """The arm drawn from the exact probabilities, or the one drawn after it."""
         p = evidence.probability_optimal(None)
-        first, _, _ = doors.choose_candidate(p, 1, True, evidence.words)
-        arm = doors.second_of_two(first, self.share, p, evidence.words)
+        first, _, _ = entry_points.choose_candidate(p, 1, True, evidence.words)
+        arm = entry_points.second_of_two(first, self.share, p, evidence.words)
         return _alone(arm, p, self._propensities(p))
 
     def _propensities(self, p: FloatArray) -> FloatArray:
@@ -273,7 +274,7 @@ class TopTwo:
             others = p.copy()
             others[first] = 0.0
             rest = others.sum()
-            share = self.share if rest >= rivals.SURE else 1.0
+            share = self.share if rest >= baselines.SURE else 1.0
             propensities[first] += chance * share
             if share < 1.0:
                 propensities += chance * (1.0 - share) * others / rest
@@ -292,7 +293,7 @@ class _ByIndex:
 
     def choose(self, evidence: Evidence) -> Choice:
         """The arm with the highest index."""
-        values = doors.indices(self.kind, evidence.wins_and_losses(), float(evidence.time))
+        values = entry_points.indices(self.kind, evidence.wins_and_losses(), float(evidence.time))
         arm, propensities = _largest(values, self.ties, evidence.words)
         return _alone(arm, evidence.probability_optimal(None), propensities)
 
@@ -301,21 +302,21 @@ class _ByIndex:
 class UCB1(_ByIndex):
     """Play the arm with the highest mean plus sqrt(2 log t / n); rewards of 0 and 1 (Auer et al., 2002)."""
 
-    kind: ClassVar[int] = play.UCB1
+    kind: ClassVar[int] = kinds.UCB1
 
 
 @settings
 class KLUCB(_ByIndex):
     """Play the arm whose mean could be the highest, by the Kullback-Leibler divergence (Garivier and Cappé, 2011)."""
 
-    kind: ClassVar[int] = play.KL_UCB
+    kind: ClassVar[int] = kinds.KL_UCB
 
 
 @settings
 class IMED(_ByIndex):
     """Play the arm of the least n KL(mean, best mean) + log n: Indexed Minimum Empirical Divergence (Honda, 2015)."""
 
-    kind: ClassVar[int] = play.IMED
+    kind: ClassVar[int] = kinds.IMED
 
 
 @settings
@@ -352,7 +353,7 @@ class InformationDirected:
 
     def choose(self, evidence: Evidence) -> Choice:
         """One arm of the mixture. Propensities are nan where our own samples decide: they are not known."""
-        arm, propensities = doors.directed_choice(evidence.regret_and_information(self.samples), evidence.words)
+        arm, propensities = entry_points.directed_choice(evidence.regret_and_information(self.samples), evidence.words)
         if self.samples is not None and not evidence.given_draws:
             propensities = np.full(propensities.size, np.nan)
         return _alone(arm, evidence.probability_optimal(None), propensities)

@@ -22,7 +22,6 @@ from doublesampling.bandits import (
     PoissonBandit,
 )
 from doublesampling.beliefs import BetaBernoulli
-from doublesampling.engine.families import compilations
 from doublesampling.engine.simulate import simulate
 from doublesampling.errors import SettingError
 from doublesampling.plots import COLOURS, NotebookFigure
@@ -41,7 +40,8 @@ from doublesampling.policies import (
     TopTwo,
 )
 from doublesampling.progress import Progress, Wish
-from doublesampling.rules import rivals
+from doublesampling.rules.cached import compilations
+from doublesampling.rules.choose import baselines
 from doublesampling.rules.compiled import plain
 
 FloatArray = NDArray[np.float64]
@@ -122,7 +122,7 @@ def _gaussian_divergence(mean: float, best: float, noise: float) -> float:
 
 # KL(arm || an arm that is as good as the best), by the kind of reward
 _DIVERGENCES: dict[type, Callable[[Any, float, float], float]] = {
-    BernoulliBandit: lambda _, p, best: plain(rivals.bernoulli_divergence)(p, best),
+    BernoulliBandit: lambda _, p, best: plain(baselines.bernoulli_divergence)(p, best),
     GaussianBandit: lambda bandit, m, best: _gaussian_divergence(m, best, bandit.noise),
     PoissonBandit: lambda _, m, best: best - m + (m * math.log(m / best) if m > 0.0 else 0.0),
     ExponentialBandit: lambda _, m, best: math.log(best / m) + m / best - 1.0,

@@ -10,7 +10,7 @@ from doublesampling.beliefs.pairs import Pairs
 from doublesampling.beliefs.states import BetaState
 from doublesampling.checks import PerArm, settings
 from doublesampling.errors import RewardError
-from doublesampling.rules import belief as rules
+from doublesampling.rules import laws
 
 _FEWEST, _MOST = 1e-6, 1e12  # prior counts outside could not be told from certainty in double precision
 
@@ -34,7 +34,7 @@ class BetaBernoulli(Pairs):
     beta: PerArm = 1.0
     fractional: bool = False
     discount: float = 1.0
-    family: ClassVar[int] = rules.BETA
+    law: ClassVar[int] = laws.BETA
     state_kind: ClassVar[type[BetaState]] = BetaState
 
     def __post_init__(self) -> None:

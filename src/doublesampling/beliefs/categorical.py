@@ -13,7 +13,7 @@ from doublesampling.beliefs.marginals import DirichletMeans
 from doublesampling.beliefs.states import DirichletState, state_from_json
 from doublesampling.checks import frozen, settings
 from doublesampling.errors import RewardError, SettingError
-from doublesampling.rules import doors
+from doublesampling.rules import updates
 
 FloatArray = NDArray[np.float64]
 
@@ -89,7 +89,7 @@ class DirichletCategorical:
         for first in np.flatnonzero(~hits.any(axis=1))[:1]:
             raise RewardError(f"At index {first}: reward must be one of {self.values}, got {paid[first]:g}.")
         weights = state.concentration.copy()
-        doors.categories_follow(weights, self._prior, self.discount, played, hits.argmax(axis=1))
+        updates.categories_follow(weights, self._prior, self.discount, played, hits.argmax(axis=1))
         return DirichletState(state.counts + np.bincount(played, minlength=self.arms), weights)
 
     def follow(

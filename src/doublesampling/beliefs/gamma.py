@@ -10,7 +10,7 @@ from doublesampling.beliefs.pairs import Pairs
 from doublesampling.beliefs.states import GammaState
 from doublesampling.checks import PerArm, settings
 from doublesampling.errors import RewardError, SettingError
-from doublesampling.rules import belief as rules
+from doublesampling.rules import laws
 
 _LEAST, _MOST = 1e-6, 1e12
 _LARGEST_COUNT, _LARGEST_TIME = 1e9, 1e50
@@ -33,7 +33,7 @@ class GammaPoisson(Pairs):
     shape: PerArm = 1.0
     rate: PerArm = 0.1
     discount: float = 1.0
-    family: ClassVar[int] = rules.GAMMA
+    law: ClassVar[int] = laws.GAMMA
     state_kind: ClassVar[type[GammaState]] = GammaState
 
     def __post_init__(self) -> None:
@@ -68,7 +68,7 @@ class GammaExponential(Pairs):
     shape: PerArm = 2.0
     rate: PerArm = 10.0
     discount: float = 1.0
-    family: ClassVar[int] = rules.INVERSE_GAMMA
+    law: ClassVar[int] = laws.INVERSE_GAMMA
     state_kind: ClassVar[type[GammaState]] = GammaState
 
     def __post_init__(self) -> None:

@@ -14,8 +14,7 @@ from doublesampling.beliefs.marginals import Marginals
 from doublesampling.beliefs.states import NormalInverseGammaState, state_from_json
 from doublesampling.checks import PerArm, settings
 from doublesampling.errors import RewardError
-from doublesampling.rules import belief as rules
-from doublesampling.rules import doors
+from doublesampling.rules import laws, updates
 
 FloatArray = NDArray[np.float64]
 
@@ -23,7 +22,7 @@ FloatArray = NDArray[np.float64]
 class _NormalInverseGamma:
     """What LinearGaussian and Gaussian share: NIG(u, V, alpha, beta) per arm, V kept as its square root."""
 
-    family: ClassVar[int] = rules.STUDENT
+    law: ClassVar[int] = laws.STUDENT
     arms: int
     alpha: PerArm
     beta: PerArm
@@ -121,7 +120,7 @@ class _NormalInverseGamma:
         self, state: NormalInverseGammaState, arms: NDArray[np.int64], rewards: FloatArray, contexts: FloatArray
     ) -> NormalInverseGammaState:
         mean, root, alpha, beta = (part.copy() for part in (state.mean, state.root, state.alpha, state.beta))
-        doors.nig_follow(mean, root, alpha, beta, arms, contexts, rewards, self.discount < 1.0, self.anchors)
+        updates.nig_follow(mean, root, alpha, beta, arms, contexts, rewards, self.discount < 1.0, self.anchors)
         counts = state.counts + np.bincount(arms, minlength=self.arms)
         return NormalInverseGammaState(counts, mean, root, alpha, beta)
 
@@ -151,7 +150,7 @@ class _NormalInverseGamma:
         check_state(self, state, NormalInverseGammaState, self._shapes)
         x = self._context(context)
         return Marginals(
-            self.family, doors.nig_marginals(state.mean, state.root, state.alpha, state.beta, self.known_noise, x)
+            self.law, updates.nig_marginals(state.mean, state.root, state.alpha, state.beta, self.known_noise, x)
         )
 
     def state_from_json(self, text: str | bytes) -> NormalInverseGammaState:

@@ -13,8 +13,7 @@ from doublesampling.beliefs.marginals import Marginals
 from doublesampling.beliefs.states import NormalState, state_from_json
 from doublesampling.checks import settings
 from doublesampling.errors import RewardError
-from doublesampling.rules import belief as rules
-from doublesampling.rules import doors
+from doublesampling.rules import laws, updates
 
 FloatArray = NDArray[np.float64]
 
@@ -37,7 +36,7 @@ class Logistic(WithContext):
     dimension: int
     mean: Any = 0.0
     covariance: Any = 1.0
-    family: ClassVar[int] = rules.LOGISTIC
+    law: ClassVar[int] = laws.LOGISTIC
     discount: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
@@ -76,7 +75,7 @@ class Logistic(WithContext):
             raise RewardError(f"At index {first}: reward must be 0 or 1, got {paid[first]:g}.")
         x = self._contexts(contexts, played.size)
         mean, root = state.mean.copy(), state.root.copy()
-        doors.logistic_follow(mean, root, played, x, paid)
+        updates.logistic_follow(mean, root, played, x, paid)
         return NormalState(state.counts + np.bincount(played, minlength=self.arms), mean, root)
 
     def follow(
@@ -89,7 +88,7 @@ class Logistic(WithContext):
         """The law of each arm's success probability at a context, seen through its log odds."""
         check_state(self, state, NormalState, self._shapes)
         x, ones = self._context(context), np.ones(self.arms)
-        return Marginals(self.family, doors.nig_marginals(state.mean, state.root, ones, ones, ones, x))
+        return Marginals(self.law, updates.nig_marginals(state.mean, state.root, ones, ones, ones, x))
 
     def state_from_json(self, text: str | bytes) -> NormalState:
         """Read a state that ``state.to_json()`` wrote."""

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from doublesampling import checks
 from doublesampling.errors import SettingError
-from doublesampling.rules import doors
-from doublesampling.rules.belief import BETA, GAMMA, INVERSE_GAMMA, LOGISTIC, STUDENT
+from doublesampling.rules import entry_points
+from doublesampling.rules.laws import BETA, GAMMA, INVERSE_GAMMA, LOGISTIC, STUDENT
 
 FloatArray = NDArray[np.float64]
 _MOST_DRAWS = 10**8  # 0.8 GB
@@ -43,46 +43,46 @@ class _Drawn:
 class Marginals(_Drawn):
     """One law per arm. Methods take numbers or arrays and add a last axis: (..., arm)."""
 
-    family: int
+    law: int
     parameters: FloatArray
 
     def only(self, arms: ArrayLike) -> "Marginals":
         """The laws of some arms."""
-        return Marginals(self.family, np.ascontiguousarray(self.parameters[np.asarray(arms)]))
+        return Marginals(self.law, np.ascontiguousarray(self.parameters[np.asarray(arms)]))
 
     @cached_property
     def _laws(self) -> Any:
         from scipy import stats  # slow to import, and a decision does not need it
 
         first, second, third = self.parameters.T
-        if self.family == BETA:
+        if self.law == BETA:
             return stats.beta(first, second)
-        if self.family == GAMMA:
+        if self.law == GAMMA:
             return stats.gamma(first, scale=1.0 / second)
-        if self.family == INVERSE_GAMMA:
+        if self.law == INVERSE_GAMMA:
             return stats.invgamma(first, scale=second)
-        if self.family == LOGISTIC:
+        if self.law == LOGISTIC:
             return _LogitNormal(stats.norm(first, second))
         return stats.t(third, first, second) if np.isfinite(third).all() else stats.norm(first, second)
 
     @property
     def mean(self) -> FloatArray:
         """The expected reward of each arm, float array (arm)."""
-        return doors.marginal_means(self.family, self.parameters)
+        return entry_points.marginal_means(self.law, self.parameters)
 
     @property
     def sd(self) -> FloatArray:
         """Its standard deviation, float array (arm); infinite where the law is too wide to have one."""
         first, second, third = self.parameters.T
         with np.errstate(invalid="ignore", divide="ignore"):
-            if self.family == BETA:
+            if self.law == BETA:
                 total = first + second
                 return np.asarray(np.sqrt(first / total * (second / total) / (total + 1.0)))
-            if self.family == GAMMA:
+            if self.law == GAMMA:
                 return np.asarray(np.sqrt(first) / second)
-            if self.family == INVERSE_GAMMA:
+            if self.law == INVERSE_GAMMA:
                 return np.asarray(np.where(first > 2.0, self.mean / np.sqrt(np.abs(first - 2.0)), np.inf))
-            if self.family == LOGISTIC:
+            if self.law == LOGISTIC:
                 return np.asarray(self._laws.sd(self.mean))
             widening = np.where(np.isinf(third), 1.0, third / (third - 2.0))
             return np.asarray(np.where(third > 2.0, second * np.sqrt(np.abs(widening)), np.inf))
@@ -90,25 +90,25 @@ class Marginals(_Drawn):
     @property
     def location_and_scale(self) -> FloatArray | None:
         """Of Student and normal laws, float array (arm, 2), in log odds for logistic ones; None for others."""
-        return np.ascontiguousarray(self.parameters[:, :2]) if self.family in (STUDENT, LOGISTIC) else None
+        return np.ascontiguousarray(self.parameters[:, :2]) if self.law in (STUDENT, LOGISTIC) else None
 
     @cached_property
     def probability_optimal(self) -> FloatArray:
         """The probability of each arm being the best, float array (arm), by quadrature."""
-        return doors.exact_optimality(self.family, self.parameters)
+        return entry_points.exact_optimality(self.law, self.parameters)
 
     def estimated_optimality(self, samples: int, words: NDArray[np.uint64]) -> FloatArray:
         """The same as so many posterior samples estimate it, at a random address."""
-        return doors.estimated_optimality(self.probability_optimal, samples, words)
+        return entry_points.estimated_optimality(self.probability_optimal, samples, words)
 
     def upper_quantiles(self, log_tail: float) -> FloatArray | None:
         """A number per arm in the order of its upper quantile; None where only samples can tell."""
-        return doors.upper_quantiles(self.family, self.parameters, log_tail)
+        return entry_points.upper_quantiles(self.law, self.parameters, log_tail)
 
     def draws_at(self, samples: int, words: NDArray[np.uint64]) -> FloatArray:
         """Posterior draws of the expected rewards, float array (sample, arm), at a random address."""
         count = draws_that_fit(samples, len(self.parameters))
-        return doors.posterior_draws(self.family, self.parameters, count, words)
+        return entry_points.posterior_draws(self.law, self.parameters, count, words)
 
     def pdf(self, reward: ArrayLike) -> FloatArray:
         """The density of the expected reward, float array (..., arm)."""
@@ -232,7 +232,7 @@ class DirichletMeans(_Drawn):
     def draws_at(self, samples: int, words: NDArray[np.uint64]) -> FloatArray:
         """Posterior draws of the expected rewards, float array (sample, arm), at a random address."""
         count = draws_that_fit(samples, len(self.concentration))
-        return doors.dirichlet_draws(self.concentration, self.values, count, words)
+        return entry_points.dirichlet_draws(self.concentration, self.values, count, words)
 
 
 def share_of_bests(draws: FloatArray) -> FloatArray:

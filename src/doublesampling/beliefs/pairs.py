@@ -11,7 +11,7 @@ from doublesampling.beliefs.common import check_rewards, check_state
 from doublesampling.beliefs.marginals import Marginals
 from doublesampling.beliefs.states import PairState, state_from_json
 from doublesampling.errors import RewardError
-from doublesampling.rules import doors
+from doublesampling.rules import updates
 
 FloatArray = NDArray[np.float64]
 
@@ -19,7 +19,7 @@ FloatArray = NDArray[np.float64]
 class Pairs:
     """A belief whose state holds two numbers per arm, named as its settings are."""
 
-    family: ClassVar[int]
+    law: ClassVar[int]
     state_kind: ClassVar[type[PairState]]
     arms: int
     discount: float
@@ -83,14 +83,14 @@ class Pairs:
 
     def _learn(self, state: Any, arms: NDArray[np.int64], rewards: FloatArray) -> Any:
         first, second = (part.copy() for part in state.pair)
-        doors.pairs_follow(self.family, first, second, arms, rewards, *self._prior_pair, self.discount)
+        updates.pairs_follow(self.law, first, second, arms, rewards, *self._prior_pair, self.discount)
         return self._state(state.counts + np.bincount(arms, minlength=self.arms), first, second)
 
     def marginals(self, state: Any, context: ArrayLike | None = None) -> Marginals:
         """The law of each arm's expected reward."""
         check_state(self, state, self.state_kind, self._shapes)
         checks.no_context(context)
-        return Marginals(self.family, np.column_stack([*state.pair, np.zeros(self.arms)]))
+        return Marginals(self.law, np.column_stack([*state.pair, np.zeros(self.arms)]))
 
     def state_from_json(self, text: str | bytes) -> Any:
         """Read a state that ``state.to_json()`` wrote."""

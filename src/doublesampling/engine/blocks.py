@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from doublesampling.engine.families import FAMILIES
 from doublesampling.engine.plan import BLOCK, Plan
+from doublesampling.rules import bundles
+from doublesampling.rules.bundles import P_COLUMN, P_ROW, SQUARED_ROWS, Record
 
 FloatArray = NDArray[np.float64]
-
-_SQUARED = 2  # regret and observed regret, the first two rows, have a variance of their own
 
 
 class Unit(NamedTuple):
@@ -46,16 +46,21 @@ def play_block(plan: Plan, unit: Unit) -> Block:
     problem, policy = plan.problems[unit.problem], plan.policies[unit.policy]
     count = block_size(plan, unit.block)
     arms, times = problem.arms, plan.times.size
-    means, squares, final = np.zeros((4 + arms, times)), np.zeros((_SQUARED, times)), np.empty(count)
-    kept = np.empty((count, plan.horizon, 3 + arms) if plan.trajectories else (0, 0, 3 + arms))
     family = FAMILIES[problem.family]
-    table = policy.alarms if family.samples_itself else policy.table_of(arms)
-    family.kernel(
-        np.uint64(plan.seed), np.uint64(unit.problem), unit.block * BLOCK, plan.horizon,
-        *problem.world, *problem.prior, policy.whole, policy.real, table, plan.columns,
-        means, squares, final, kept, *family.work(problem, policy),
+    record = Record(
+        means=np.zeros((P_ROW + arms, times)),
+        squares=np.zeros((SQUARED_ROWS, times)),
+        final=np.empty(count),
+        kept=np.empty((count, plan.horizon, P_COLUMN + arms) if plan.trajectories else (0, 0, P_COLUMN + arms)),
+    )
+    place = bundles.Block(
+        np.uint64(plan.seed), np.uint64(unit.problem), unit.block * BLOCK, plan.horizon, plan.columns
+    )
+    family.kernel(problem, policy)(
+        place, problem.world, problem.prior, policy.settings_for(problem), record, family.scratch(problem, policy),
+        family.state(problem, policy),
     )  # fmt: skip
-    return Block(means, squares, final, kept)
+    return Block(*record)
 
 
 def play_units(plan: Plan, units: list[Unit]) -> list[Block]:
@@ -90,7 +95,7 @@ class Moments:
         else:
             change = block.means - self.means
             self.means += change * (size / total)
-            self.squares += block.squares + change[:_SQUARED] ** 2 * (self.count * size / total)
+            self.squares += block.squares + change[:SQUARED_ROWS] ** 2 * (self.count * size / total)
         self.count = total
         self.final.append(block.final)
         if block.kept.size:

@@ -1,4 +1,4 @@
-"""A simulation, checked once and packed into plain arrays that any worker can play."""
+"""A simulation, checked once and packed into plain arrays that any worker can kinds."""
 
 import itertools
 import math
@@ -29,7 +29,9 @@ from doublesampling.policies import (
     ThompsonSampling,
     TopTwo,
 )
-from doublesampling.rules import doors, play
+from doublesampling.rules import entry_points
+from doublesampling.rules.bundles import Policy
+from doublesampling.rules.choose import kinds
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -39,18 +41,18 @@ BLOCK = 64
 
 _LARGEST_TABLE = 1000  # samples: 8 MB, and the smallest p_FA, about 1e-218, is still a number
 _KINDS: dict[type, int] = {
-    DoubleSampling: play.DOUBLE_SAMPLING,
-    ThompsonSampling: play.THOMPSON,
-    BayesUCB: play.BAYES_UCB,
-    Greedy: play.GREEDY,
-    EpsilonGreedy: play.EPSILON_GREEDY,
-    Oracle: play.ORACLE,
-    TopTwo: play.TOP_TWO,
-    UCB1: play.UCB1,
-    KLUCB: play.KL_UCB,
-    IMED: play.IMED,
-    LinUCB: play.LIN_UCB,
-    InformationDirected: play.INFORMATION_DIRECTED,
+    DoubleSampling: kinds.DOUBLE_SAMPLING,
+    ThompsonSampling: kinds.THOMPSON,
+    BayesUCB: kinds.BAYES_UCB,
+    Greedy: kinds.GREEDY,
+    EpsilonGreedy: kinds.EPSILON_GREEDY,
+    Oracle: kinds.ORACLE,
+    TopTwo: kinds.TOP_TWO,
+    UCB1: kinds.UCB1,
+    KLUCB: kinds.KL_UCB,
+    IMED: kinds.IMED,
+    LinUCB: kinds.LIN_UCB,
+    InformationDirected: kinds.INFORMATION_DIRECTED,
 }
 _BY_WINS = (UCB1, KLUCB, IMED)
 _LINEAR = ("linear", "logistic")  # the families that LinUCB plays
@@ -80,9 +82,7 @@ class Plan:
     @property
     def on_device(self) -> bool:
         """Whether a GPU can play all of it."""
-        return all(problem.on_device for problem in self.problems) and not any(
-            policy.kind == play.INFORMATION_DIRECTED for policy in self.policies
-        )
+        return True
 
     @property
     def arms(self) -> int:
@@ -90,23 +90,31 @@ class Plan:
         return max(problem.arms for problem in self.problems)
 
 
-def pack_policy(policy: object) -> PackedPolicy:
-    """A policy as numbers."""
+def pack_policy(policy: object, problems: Sequence[PackedProblem]) -> PackedPolicy:
+    """Return a policy as numbers, with the tables that its problems need."""
     kind = _KINDS.get(type(policy))
     if kind is None:
         hint = f" Write {policy.__name__}()." if isinstance(policy, type) else ""
         raise SettingError(f"simulate plays policies such as DoubleSampling(), got {checks.shown(policy)}.{hint}")
-    whole = np.array([kind, getattr(policy, "samples", None) or 0, 1, getattr(policy, "ties", "") == "first", 0])
-    real = np.array([1.0, np.nan, _own_number(policy)])
+    samples = getattr(policy, "samples", None) or 0
+    form = kinds.SAMPLES if samples else kinds.EXACT
+    nothing, two_arm_counts = np.empty((0, 0)), np.empty((0, 1))
+    ties = getattr(policy, "ties", "") == "first"
+    settings = Policy(samples, 1, ties, 0, 1.0, math.nan, _own_number(policy), nothing)
     if isinstance(policy, DoubleSampling):
-        whole[play.CAP], whole[play.ALARM] = policy.max_candidates, policy.false_alarm_kind
-        real[play.RATE] = policy.rate
-        real[play.HORIZON] = np.nan if policy.horizon is None else policy.horizon
-        if policy.samples is not None and policy.samples <= _LARGEST_TABLE and policy.horizon is None:
-            alarms = doors.false_alarm_table(policy.false_alarm_kind, policy.samples)
-            counts = doors.two_arm_counts(alarms, policy.rate, policy.max_candidates)
-            return PackedPolicy(whole, real, alarms, counts[:, None])
-    return PackedPolicy(whole, real, np.empty((0, 0)), np.empty((0, 0)))
+        alarm, rate, cap = policy.false_alarm_kind, policy.rate, policy.max_candidates
+        form = kinds.FALSE_ALARM
+        settings = settings._replace(cap=cap, alarm=alarm, rate=rate)
+        if policy.horizon is not None:
+            form, settings = kinds.UNTIL_HORIZON, settings._replace(horizon=float(policy.horizon))
+        elif 0 < samples <= _LARGEST_TABLE:
+            form = kinds.TABLE
+            tabled = [problem.arms == 2 and not problem.samples_itself for problem in problems]
+            if any(tabled):
+                two_arm_counts = entry_points.two_arm_counts(alarm, samples, rate, cap)
+            if not all(tabled):
+                settings = settings._replace(table=entry_points.false_alarm_table(alarm, samples))
+    return PackedPolicy(kind, form, settings, two_arm_counts)
 
 
 def _own_number(policy: object) -> float:
@@ -237,7 +245,7 @@ def make_plan(
         _check_pair(problem, policy)
     return Plan(
         problems=problems,
-        policies=tuple(pack_policy(policy) for policy in named.values()),
+        policies=tuple(pack_policy(policy, problems) for policy in named.values()),
         labels=tuple(named),
         bandits=tuple(worlds),
         settings=settings,

@@ -12,14 +12,14 @@ import xarray as xr
 
 from doublesampling import checks
 from doublesampling.engine.blocks import Block, Moments, Unit, play_units
-from doublesampling.engine.families import FAMILIES, compilations
+from doublesampling.engine.families import FAMILIES
 from doublesampling.engine.plan import BLOCK, Plan, make_plan
 from doublesampling.engine.store import Store
 from doublesampling.errors import Interrupted, LongRunWarning, SettingError
 from doublesampling.progress import Progress, Wish
 from doublesampling.results import to_dataset
-from doublesampling.rules import play
-from doublesampling.rules.compiled import plain
+from doublesampling.rules.cached import compilations
+from doublesampling.rules.choose import kinds
 
 _LOCAL_SECONDS, _REMOTE_SECONDS = 0.2, 3.0
 _MOST_KEPT = 2 * 2**30
@@ -87,7 +87,7 @@ def _watch(wish: Wish) -> Progress:
 def _warn_of_long_runs(plan: Plan) -> None:
     """The paper's N does not know the time: say so before somebody waits for a long run of it."""
     timeless = any(
-        p.kind == play.DOUBLE_SAMPLING and p.whole[play.CAP] > 1 and np.isnan(p.real[play.HORIZON])
+        p.kind == kinds.DOUBLE_SAMPLING and p.settings.cap > 1 and np.isnan(p.settings.horizon)
         for p in plan.policies
     )
     if plan.horizon > _LONG and timeless:
@@ -203,10 +203,10 @@ def cut(plan: Plan, units: list[Unit], seconds: float) -> Iterator[list[Unit]]:
 def guess_seconds(plan: Plan, unit: Unit) -> float:
     """About how long a block takes on one core."""
     problem, policy = plan.problems[unit.problem], plan.policies[unit.policy]
-    kind, samples = policy.kind, policy.whole[play.SAMPLES]
-    integrates = plain(play.sees_optimality)(kind) and (problem.family != "beta" or problem.arms > 3)
+    kind, samples = policy.kind, policy.settings.samples
+    integrates = kinds.needs_optimality(kind) and (problem.family != "beta" or problem.arms > 3)
     per_step = 0.3e-6 * problem.arms + (1e-6 * problem.arms if integrates else 0.0)
-    if (kind == play.INFORMATION_DIRECTED and samples > 0) or (integrates and FAMILIES[problem.family].samples_itself):
+    if (kind == kinds.INFORMATION_DIRECTED and samples > 0) or (integrates and problem.samples_itself):
         per_step += 1e-4 * problem.arms  # a thousand samples
     return BLOCK * plan.horizon * (per_step + 2e-9 * problem.arms * problem.dimension**2)
 

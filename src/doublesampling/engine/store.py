@@ -16,7 +16,7 @@ from doublesampling import checks
 from doublesampling.engine.blocks import Block, Unit
 from doublesampling.engine.plan import BLOCK, Plan
 from doublesampling.errors import SettingError, StoreError
-from doublesampling.rules.doors import sources_digest
+from doublesampling.rules.cached import sources_digest
 
 _SETTINGS = "settings.json"
 
@@ -94,7 +94,7 @@ def _settings(plan: Plan) -> dict[str, str]:
         for part in (*problem.world, *problem.prior):
             digest.update(np.asarray(part).tobytes())
     for policy in plan.policies:
-        digest.update(policy.whole.tobytes() + policy.real.tobytes())
+        digest.update(repr((policy.kind, policy.form, *policy.settings[:-1])).encode())
     return plan.settings | {
         "seed": str(plan.seed),
         "horizon": str(plan.horizon),

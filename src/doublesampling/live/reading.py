@@ -15,7 +15,7 @@ from doublesampling.live.book import Book
 from doublesampling.live.memory import Known, StoredLog, standing
 from doublesampling.live.records import unpack
 from doublesampling.live.schema import decisions, outcomes
-from doublesampling.rules import doors
+from doublesampling.rules import entry_points
 
 FORMATS = ("parquet", "csv", "jsonl")
 
@@ -84,7 +84,7 @@ def posterior(known: Known, context: Any) -> pd.DataFrame:
     if len(active) == len(known.arms):
         best = decision.probability_optimal(known.belief, known.state, context)
     else:
-        best[active] = doors.exact_optimality(laws.family, np.ascontiguousarray(laws.parameters[active]))
+        best[active] = entry_points.exact_optimality(laws.law, np.ascontiguousarray(laws.parameters[active]))
     low, high = laws.quantile([0.025, 0.975])
     columns = {
         "mean": laws.mean,

@@ -9,7 +9,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from doublesampling.bandits import BernoulliBandit, LinearGaussianBandit
-from doublesampling.rules import rivals
+from doublesampling.rules.choose import baselines
 from doublesampling.rules.compiled import plain
 
 FloatArray = NDArray[np.float64]
@@ -30,7 +30,7 @@ class Estimate(NamedTuple):
 def bernoulli_divergence(bandit: BernoulliBandit) -> float:
     """The least KL(f_a || f_a*) over the arms that are not the best."""
     best = max(bandit.probabilities)
-    return min(plain(rivals.bernoulli_divergence)(p, best) for p in bandit.probabilities if p < best)
+    return min(plain(baselines.bernoulli_divergence)(p, best) for p in bandit.probabilities if p < best)
 
 
 def linear_divergence(bandit: LinearGaussianBandit) -> float:

@@ -22,7 +22,7 @@ from doublesampling.paper.figures import FIGURES
 from doublesampling.paper.illustration import summarize
 from doublesampling.paper.verdicts import Datasets
 from doublesampling.progress import Wish
-from doublesampling.rules.doors import sources_digest
+from doublesampling.rules.cached import sources_digest
 
 _SETTINGS = "reproduce.json"
 _BULKY = ("probability_optimal", "candidates")  # of sweeps: nothing in the report looks at them

@@ -8,8 +8,3 @@ from doublesampling.engine.families.common import Family
 
 FAMILIES: dict[str, Family] = {room.FAMILY.name: room.FAMILY for room in (beta, pairs, linear, logistic, categorical)}
 
-
-def compilations() -> int:
-    """Count the kernels that this process had to compile, finished or not, because none was kept on disk."""
-    found = [getattr(family.kernel, "stats", None) for family in FAMILIES.values()]
-    return sum(sum(stats.cache_misses.values()) for stats in found if stats is not None)

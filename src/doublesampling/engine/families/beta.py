@@ -8,78 +8,38 @@ from numpy.typing import NDArray
 
 from doublesampling.bandits import BernoulliBandit
 from doublesampling.beliefs import BetaBernoulli
-from doublesampling.engine.families.common import Family, PackedPolicy, PackedProblem, sample_space
-from doublesampling.rules import belief as belief_rules
-from doublesampling.rules import carried, doors, lane, optimality, play, recurrence
-from doublesampling.rules.compiled import plain
-from doublesampling.rules.doors import kernel
+from doublesampling.engine.families.common import Family, PackedPolicy, PackedProblem
+from doublesampling.engine.kernels import COUNTS
+from doublesampling.rules import entry_points, laws, steps
+from doublesampling.rules.bundles import BernoulliWorld, BetaPrior, BetaState
+from doublesampling.rules.choose import kinds
+from doublesampling.rules.optimal_arm import recurrence
+from doublesampling.rules.optimal_arm.carried_densities import MOST_PANELS, NOTE_COLUMNS
+from doublesampling.rules.optimal_arm.panels import PANEL_NODES, PANEL_ROWS
 
 FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 _MOST_COUNTS, _LEAST_OVERLAP = 1e6, 1e-200
 
 
-@kernel
-def play_beta(
-    seed: np.uint64, bandit: np.uint64, first: int, horizon: int,
-    truth: FloatArray, prior_alpha: FloatArray, prior_beta: FloatArray, start: FloatArray,
-    whole: IntArray, real: FloatArray, alarms: FloatArray, columns: IntArray,
-    means: FloatArray, squares: FloatArray, final: FloatArray, kept: FloatArray,
-    parameters: FloatArray, priors: Any, track: FloatArray, p: FloatArray, votes: IntArray, values: FloatArray,
-    starts: FloatArray, survey: Any, book: Any, notes: Any, sample: Any,
-) -> None:  # fmt: skip
-    """Play a block of realizations of a Bernoulli bandit with Beta beliefs.
-
-    truth : float array (arm). columns : int array (time), where a step is recorded, -1 for nowhere.
-    start : the recurrence of two or three arms; empty for more. means (4 + arm, column), squares (2, column) and final
-    (realization) are filled. kept : float array (realization, time, 3 + arm) of arm, reward, N and p; or empty.
-    From parameters on: work space, see beta_work.
-    """
-    kind = whole[play.KIND]
-    tracked = start.size > 0 and play.may_follow(kind, whole[play.SAMPLES])
-    alpha, beta = parameters[:, 0], parameters[:, 1]
-    best = truth[0]
-    for a in range(truth.size):
-        best = max(best, truth[a])
-    for r in range(final.size):
-        for a in range(truth.size):
-            alpha[a], beta[a], starts[a], p[a] = prior_alpha[a], prior_beta[a], math.nan, math.nan
-        for i in range(start.size):
-            track[i] = start[i]
-        regret = observed = 0.0
-        serves = False
-        for t in range(horizon):
-            address = (seed, bandit, np.uint64(first + r), np.uint64(t + 1))
-            arm, number, paid, serves = lane.beta_step(
-                address, t + 1.0, truth, whole, real, alarms, tracked, serves, parameters, priors, alpha, beta, track,
-                p, votes, values, starts, survey, book, notes, None, sample,
-            )  # fmt: skip
-            regret += best - truth[arm]
-            observed += best - paid
-            play.note(
-                r, t, arm, paid, number, truth[arm] == best, regret, observed, p, columns, means, squares, kept
-            )  # fmt: skip
-        final[r] = regret
+def variant(problem: PackedProblem, policy: PackedPolicy) -> int:
+    """Return how the arms find p for a policy."""
+    if problem.prior.track.size and kinds.follows_recurrence(policy.kind, policy.settings.samples):
+        return steps.TRACKED
+    return steps.CARRIED if kinds.needs_optimality(policy.kind) else steps.FRESH
 
 
-def beta_work(problem: PackedProblem, policy: PackedPolicy) -> tuple[Any, ...]:
-    """The work space of play_beta, in its order: its rules make no arrays."""
-    arms, start, kind = problem.arms, problem.prior[-1], policy.kind
-    # what is not needed is None, which is another type: Numba compiles play_beta without it
-    priors = np.column_stack(problem.prior[:2]) if plain(play.counts_wins)(kind) else None
-    own = (np.zeros((arms, 3)), priors, np.empty(start.size), np.empty(arms), np.empty(arms, dtype=np.int64))
-    panels: tuple[Any, ...] = (None, None, None)
-    if start.size == 0 and plain(play.sees_optimality)(kind):
-        panels = (
-            np.empty((arms, optimality.SURVEY_COLUMNS)),
-            np.empty((carried.MOST_PANELS, arms + 1, optimality.PANEL_ROWS, optimality.PANEL_NODES)),
-            np.empty((arms + 1, carried.NOTE_COLUMNS)),
-        )
-    return (*own, np.empty(arms), np.empty(arms), *panels, sample_space(arms, policy))
+def _state(problem: PackedProblem, policy: PackedPolicy) -> BetaState:
+    arms = problem.arms
+    panels = MOST_PANELS if variant(problem, policy) == steps.CARRIED else 0
+    return BetaState(
+        track=np.empty(problem.prior.track.size),
+        panels=np.empty((panels, arms + 1, PANEL_ROWS, PANEL_NODES)),
+        notes=np.empty((arms + 1, NOTE_COLUMNS)),
+    )
 
 
 def start_track(alpha: FloatArray, beta: FloatArray) -> FloatArray:
-    """The recurrence of two or three Beta arms at their prior; empty for more, and where it would be inexact.
+    """Return the recurrence of two or three Beta arms at their prior; empty for more, and where it would be inexact.
 
     Counts above a million round the beta functions away; an overlap that underflows would never come back.
     """
@@ -93,7 +53,7 @@ def start_track(alpha: FloatArray, beta: FloatArray) -> FloatArray:
     def exact(a: Any, b: Any) -> FloatArray:
         if len(set(zip(a, b, strict=True))) == 1:  # equal arms are equally probable: nothing to compile or integrate
             return np.full(len(a), 1.0 / len(a))
-        return doors.exact_optimality(belief_rules.BETA, np.column_stack([a, b, np.zeros(len(a))]))
+        return entry_points.exact_optimality(laws.BETA, np.column_stack([a, b, np.zeros(len(a))]))
 
     if alpha.size > 3 or max(alpha.max(), beta.max()) > _MOST_COUNTS:
         return np.empty(0)
@@ -114,20 +74,20 @@ def start_track(alpha: FloatArray, beta: FloatArray) -> FloatArray:
 
 def _pack(bandit: BernoulliBandit, belief: BetaBernoulli) -> PackedProblem:
     state = belief.prior()
-    prior = (state.alpha.copy(), state.beta.copy(), start_track(state.alpha, state.beta))
-    return PackedProblem(
-        "beta", bandit.arms, 1, (np.array(bandit.probabilities),), prior, on_device=True, counts_wins=True
-    )
+    prior = BetaPrior(state.alpha.copy(), state.beta.copy(), start_track(state.alpha, state.beta))
+    world = BernoulliWorld(np.array(bandit.probabilities))
+    return PackedProblem("beta", laws.BETA, bandit.arms, 1, world, prior, counts_wins=True)
 
 
 FAMILY = Family(
     name="beta",
+    code=COUNTS,
     defaults={BernoulliBandit: lambda bandit: BetaBernoulli(arms=bandit.arms)},
     beliefs=(BetaBernoulli,),
     takes=lambda bandit, belief: (
         isinstance(bandit, BernoulliBandit) and isinstance(belief, BetaBernoulli) and belief.discount == 1.0
     ),
     pack=_pack,
-    kernel=play_beta,
-    work=beta_work,
+    state=_state,
+    variant=variant,
 )

@@ -1,4 +1,4 @@
-"""What every family shares: problems and policies as plain arrays, and what a family has to say of itself."""
+"""What every family shares: problems and policies as the kernels take them, and what a family has to say of itself."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,7 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules import directed, optimality, play
+from doublesampling.engine.kernels import Kernel, cpu_kernel
+from doublesampling.rules.bundles import Policy, Scratch
+from doublesampling.rules.choose import kinds
+from doublesampling.rules.choose.information_directed import EXTRA_ROWS
+from doublesampling.rules.optimal_arm.panels import PANEL_NODES, PANEL_ROWS
+from doublesampling.rules.optimal_arm.regions import SURVEY_COLUMNS
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -15,21 +20,26 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class PackedPolicy:
-    """A policy's settings as the rules take them: whole numbers, real numbers, and a table of false alarms or none."""
+    """A policy as the rules take it: its kind, its form, its settings, and tables that spare it work.
 
-    whole: IntArray
-    real: FloatArray
-    alarms: FloatArray
+    ``two_arm_counts`` holds N by the count of the first of two arms, in one column, since one count says both.
+    """
+
+    kind: int
+    form: int
+    settings: Policy
     two_arm_counts: FloatArray
 
-    @property
-    def kind(self) -> int:
-        """Which policy it is, as the rules count them."""
-        return int(self.whole[play.KIND])
+    def form_for(self, problem: "PackedProblem") -> int:
+        """Return the form that a problem needs: where there are two arms, a table of N may do."""
+        return kinds.TWO_ARM_TABLE if self._tabled(problem) else self.form
 
-    def table_of(self, arms: int) -> FloatArray:
-        """p_FA by two counts; for two arms N itself, in one column, since one count says both."""
-        return self.two_arm_counts if arms == 2 else self.alarms
+    def settings_for(self, problem: "PackedProblem") -> Policy:
+        """Return the settings with the table that a problem needs."""
+        return self.settings._replace(table=self.two_arm_counts) if self._tabled(problem) else self.settings
+
+    def _tabled(self, problem: "PackedProblem") -> bool:
+        return self.form == kinds.TABLE and problem.arms == 2 and not problem.samples_itself
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,12 +47,13 @@ class PackedProblem:
     """A bandit and the belief that plays it, as the kernels take them."""
 
     family: str
+    law: int
     arms: int
     dimension: int
-    world: tuple[Any, ...]
-    prior: tuple[Any, ...]
-    on_device: bool = False
+    world: Any
+    prior: Any
     counts_wins: bool = False  # rewards are 0 and 1, and all of them are remembered alike
+    samples_itself: bool = False  # p comes from the belief's own samples, never from the exact p
 
 
 @dataclass(frozen=True)
@@ -50,29 +61,43 @@ class Family:
     """How one kind of belief is packed and played.
 
     ``defaults`` maps each bandit it knows to a function from the bandit to the belief that fits it. ``takes`` says
-    whether it plays a bandit with a belief; ``pack`` turns them into arrays. ``kernel`` plays a block, in the work
-    space that ``work`` lays out; ``samples_itself`` tells that p comes from its own samples, never from the exact p.
+    whether it plays a bandit with a belief; ``pack`` turns them into arrays. ``code`` is the step of its own
+    (engine/kernels.py), ``variant`` the form of it that a problem and a policy need, ``state`` what the belief keeps
+    from step to step, ``samples`` how many posterior samples a policy takes at each.
     """
 
     name: str
+    code: int
     defaults: Mapping[type, Callable[[Any], Any]]
     beliefs: tuple[type, ...]
     takes: Callable[[Any, Any], bool]
     pack: Callable[[Any, Any], PackedProblem]
-    kernel: Callable[..., None]
-    work: Callable[[PackedProblem, PackedPolicy], tuple[Any, ...]]
-    samples_itself: bool = False
+    state: Callable[[PackedProblem, PackedPolicy], Any]
+    variant: Callable[[PackedProblem, PackedPolicy], int] = lambda problem, policy: 0
+    samples: Callable[[PackedProblem, PackedPolicy], int] = lambda problem, policy: (
+        policy.settings.samples if policy.kind == kinds.INFORMATION_DIRECTED else 0
+    )
 
+    def kernel(self, problem: PackedProblem, policy: PackedPolicy) -> Kernel:
+        """Return the compiled loop of a problem and a policy."""
+        form = policy.form_for(problem)
+        return cpu_kernel(self.code, policy.kind, form, problem.law, self.variant(problem, policy))
 
-def sample_space(arms: int, policy: PackedPolicy) -> tuple[FloatArray, ...] | None:
-    """Work space of information-directed sampling; None for every other policy, so that Numba compiles none of it."""
-    if policy.kind != play.INFORMATION_DIRECTED:
-        return None
-    draws, work = np.empty((int(policy.whole[play.SAMPLES]), arms)), np.empty((arms + directed.EXTRA_ROWS, arms))
-    return draws, work, *panel_space(arms), np.empty((arms + 2, optimality.PANEL_NODES))
-
-
-def panel_space(arms: int) -> tuple[FloatArray, FloatArray]:
-    """Work space of the quadrature: the survey of the arms, and a panel."""
-    survey = np.empty((arms, optimality.SURVEY_COLUMNS))
-    return survey, np.empty((arms + 1, optimality.PANEL_ROWS, optimality.PANEL_NODES))
+    def scratch(self, problem: PackedProblem, policy: PackedPolicy) -> Scratch:
+        """Return the work space of a problem and a policy; what they do not need is empty."""
+        arms = problem.arms
+        directed = arms if policy.kind == kinds.INFORMATION_DIRECTED else 0
+        return Scratch(
+            parameters=np.zeros((arms, 3)),
+            priors=np.empty((arms, 2)),
+            truth=np.empty(arms),
+            p=np.empty(arms),
+            votes=np.empty(arms, dtype=np.int64),
+            values=np.empty(arms),
+            starts=np.empty(arms),
+            survey=np.empty((arms, SURVEY_COLUMNS)),
+            panel=np.empty((arms + 1, PANEL_ROWS, PANEL_NODES)),
+            samples=np.empty((self.samples(problem, policy), arms)),
+            tally=np.empty((directed + EXTRA_ROWS, directed)),
+            partial=np.empty((directed + 2, PANEL_NODES)),
+        )

@@ -1,34 +1,31 @@
-"""Rewards of 0 and 1 with a context, under logistic beliefs: the loop of linear.py, where x^T w are log odds."""
-
-from typing import Any
+"""Rewards of 0 and 1 with a context, under logistic beliefs: the step of linear.py, where x^T w are log odds."""
 
 import numpy as np
 
 from doublesampling.bandits import LogisticBandit
 from doublesampling.beliefs import Logistic
-from doublesampling.engine.families.common import Family, PackedPolicy, PackedProblem
-from doublesampling.engine.families.linear import check_dimension, linear_work, pack_world, play_linear
+from doublesampling.engine.families.common import Family, PackedProblem
+from doublesampling.engine.families.linear import check_dimension, pack_world, weights_state
+from doublesampling.engine.kernels import WEIGHTS
+from doublesampling.rules import laws
+from doublesampling.rules.bundles import WeightsPrior
 
 
 def _pack(bandit: LogisticBandit, belief: Logistic) -> PackedProblem:
     check_dimension(bandit, belief)
-    state = belief.prior()
+    state, size = belief.prior(), belief.dimension
     ones = np.ones(belief.arms)  # a known noise of 1: the marginals are normal
-    prior = (np.array(state.mean), np.array(state.root), ones, ones, ones, True, None)
-    return PackedProblem("logistic", bandit.arms, belief.dimension, pack_world(bandit), prior)
-
-
-def _work(problem: PackedProblem, policy: PackedPolicy) -> tuple[Any, ...]:
-    *space, _, sample = linear_work(problem, policy)
-    return (*space, np.empty(problem.dimension), sample)
+    nothing = np.empty((0, size + 1, size + 2))
+    prior = WeightsPrior(np.array(state.mean), np.array(state.root), ones, ones, ones, True, nothing)
+    return PackedProblem("logistic", laws.LOGISTIC, bandit.arms, size, pack_world(bandit), prior)
 
 
 FAMILY = Family(
     name="logistic",
+    code=WEIGHTS,
     defaults={LogisticBandit: lambda bandit: Logistic(arms=bandit.arms, dimension=bandit.dimension)},
     beliefs=(Logistic,),
     takes=lambda bandit, belief: isinstance(bandit, LogisticBandit) and isinstance(belief, Logistic),
     pack=_pack,
-    kernel=play_linear,
-    work=_work,
+    state=weights_state,
 )

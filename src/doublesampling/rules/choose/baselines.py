@@ -5,8 +5,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules.belief import marginal_draw, reward_of_coordinate
-from doublesampling.rules.compiled import rule
+from doublesampling.rules import laws
+from doublesampling.rules.compiled import rule, spliced
 from doublesampling.rules.draws import EXPLORATION, POSTERIOR, Address, uniform
 
 FloatArray = NDArray[np.float64]
@@ -111,21 +111,36 @@ def second_of_two(address: Address, first: int, share: float, p: FloatArray) -> 
     return last
 
 
-@rule
-def fill_draws(family: int, parameters: FloatArray, address: Address, draws: FloatArray) -> None:
-    """Posterior draws of every arm, float array (sample, arm), in the family's own coordinate."""
+@spliced
+def fill_draws(law: int, parameters: FloatArray, address: Address, draws: FloatArray) -> None:
+    """Posterior draws of every arm, float array (sample, arm), in the law's own coordinate."""
     count = parameters.shape[0]
     for m in range(draws.shape[0]):
         for a in range(count):
             index = np.uint64(m * count + a)
             first, second, third = parameters[a, 0], parameters[a, 1], parameters[a, 2]
-            draws[m, a] = marginal_draw(family, first, second, third, address, POSTERIOR, index)
+            draws[m, a] = laws.draw(law, first, second, third, address, POSTERIOR, index)
+
+
+@spliced
+def fill_reward_draws(law: int, parameters: FloatArray, address: Address, draws: FloatArray) -> None:
+    """The same as expected rewards."""
+    fill_draws(law, parameters, address, draws)
+    for m in range(draws.shape[0]):
+        for a in range(draws.shape[1]):
+            draws[m, a] = laws.reward_of_coordinate(law, draws[m, a])
 
 
 @rule
-def fill_reward_draws(family: int, parameters: FloatArray, address: Address, draws: FloatArray) -> None:
-    """The same as expected rewards."""
-    fill_draws(family, parameters, address, draws)
-    for m in range(draws.shape[0]):
-        for a in range(draws.shape[1]):
-            draws[m, a] = reward_of_coordinate(family, draws[m, a])
+def sample_quantile(draws: FloatArray, arm: int, rank: int) -> float:
+    """The sample of a rank (0 the lowest): as many heads of a partial selection as lie on the nearer side."""
+    samples = draws.shape[0]
+    from_top = samples - 1 - rank < rank
+    steps = samples - rank if from_top else rank + 1
+    for i in range(steps):
+        best = i
+        for m in range(i + 1, samples):
+            if (draws[m, arm] > draws[best, arm]) == from_top:
+                best = m
+        draws[i, arm], draws[best, arm] = draws[best, arm], draws[i, arm]
+    return draws[steps - 1, arm]

@@ -10,11 +10,12 @@ counts lies within nine deviations of N. Runs on the CPU only: simulations do no
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules.compiled import allocating, rule
+from doublesampling.rules.compiled import rule
 from doublesampling.rules.special import log_binomial_pmf
 
 FloatArray = NDArray[np.float64]
@@ -37,8 +38,30 @@ def _rules_on_unit_interval() -> tuple[FloatArray, FloatArray]:
 _SHARE, _SHARE_WEIGHT = _rules_on_unit_interval()
 
 
+class ModeScratch(NamedTuple):
+    """Work space for the propensities of three or more arms: roots of unity, and sums over the orders so far."""
+
+    root: ComplexArray
+    turn: ComplexArray
+    phase: ComplexArray
+    running: ComplexArray
+    lower: ComplexArray
+    before: ComplexArray
+    term: FloatArray
+    below: FloatArray
+
+
+def mode_scratch(number: int, arms: int) -> ModeScratch:
+    """Return the work space for N draws of so many arms."""
+    size = 2 * int(4.5 * math.sqrt(number) + 8.0) + 1  # odd: half the circle, doubled by symmetry
+    points = size // 2 + 1
+    circle = [np.empty(length, dtype=np.complex128) for length in (size, points, points, points)]
+    lower, before = np.zeros((2, arms, points), dtype=np.complex128)
+    return ModeScratch(*circle, lower, before, np.empty(arms), np.zeros(arms))
+
+
 @rule
-def _propensity_of_two(number: int, p: float, first_of_ties: bool) -> float:
+def propensity_of_two(number: int, p: float, first_of_ties: bool) -> float:
     """P(the first of two arms is the mode of N draws), p being its share."""
     odds = p / (1.0 - p)
     middle = min(int((number + 1) * p), number)
@@ -106,69 +129,35 @@ def _add_modes(
         out[a] += term[a] * total
 
 
-@allocating
-def _propensities_of_many(number: int, p: FloatArray, first_of_ties: bool, out: FloatArray) -> None:
-    """Propensities of three or more arms that all can be drawn."""
-    count = p.size
-    size = 2 * int(4.5 * math.sqrt(number) + 8.0) + 1  # odd: half the circle, doubled by symmetry
-    points = size // 2 + 1
-    root = np.empty(size, dtype=np.complex128)
+@rule
+def fill_propensities_of_many(
+    number: int, p: FloatArray, first_of_ties: bool, scratch: ModeScratch, out: FloatArray
+) -> None:
+    """Propensities of three or more arms that all can be drawn; out is zero before."""
+    count, size, points = p.size, scratch.root.size, scratch.turn.size
+    root, turn, phase, lower = scratch.root, scratch.turn, scratch.phase, scratch.lower
     for m in range(size):
         angle = 2.0 * math.pi * m / size
         root[m] = complex(math.cos(angle), math.sin(angle))
     log_mass = number * math.log(float(number)) - number - math.lgamma(number + 1.0)
-    turn = np.empty(points, dtype=np.complex128)
     for m in range(points):
         turn[m] = root[(size - (number * m) % size) % size] * ((1.0 if m == 0 else 2.0) / size * math.exp(-log_mass))
-    phase, running = np.empty_like(turn), np.empty_like(turn)
-    lower = np.zeros((count, points), dtype=np.complex128)
-    before = np.empty_like(lower)
-    term, below = np.empty(count), np.zeros(count)
     for k in range(number + 1):
-        possible, ties, everything = _reach(number, log_mass, k, p, term, below)
+        possible, ties, everything = _reach(number, log_mass, k, p, scratch.term, scratch.below)
         for m in range(points):
             phase[m] = root[(k * m) % size]
         if possible and k * count >= number:
-            if first_of_ties:
-                _add_modes(0.0, 1.0, 1.0, term, lower, phase, turn, running, before, out)
-            else:
-                nodes = min((ties + 1) // 2, _LARGEST_RULE)
-                for i in range(nodes):
-                    u, weight = _SHARE[nodes, i], _SHARE_WEIGHT[nodes, i]
-                    _add_modes(u, u, weight, term, lower, phase, turn, running, before, out)
+            nodes = 1 if first_of_ties else min((ties + 1) // 2, _LARGEST_RULE)
+            for i in range(nodes):
+                earlier, later, weight = _SHARE[nodes, i], _SHARE[nodes, i], _SHARE_WEIGHT[nodes, i]
+                if first_of_ties:
+                    earlier, later, weight = 0.0, 1.0, 1.0
+                _add_modes(
+                    earlier, later, weight, scratch.term, lower, phase, turn, scratch.running, scratch.before, out
+                )
         elif k * count >= number and everything > 0.5:  # past every arm's reach
             break
         for a in range(count):
-            below[a] += term[a]
+            scratch.below[a] += scratch.term[a]
             for m in range(points):
-                lower[a, m] += term[a] * phase[m]
-
-
-@allocating
-def mode_propensities(number: int, p: FloatArray, first_of_ties: bool) -> FloatArray:
-    """P(arm is the mode of N draws from Cat(p)), float array (arm). Arms with p = 0 are never played."""
-    total = 0.0
-    possible = 0
-    for a in range(p.size):
-        total += p[a]
-        possible += p[a] > 0.0
-    share, found = np.empty(possible), np.zeros(possible)
-    i = 0
-    for a in range(p.size):
-        if p[a] > 0.0:
-            share[i] = p[a] / total
-            i += 1
-    if number == 1 or possible == 1:
-        found = share
-    elif possible == 2:
-        found[0] = _propensity_of_two(number, share[0], first_of_ties)
-        found[1] = 1.0 - found[0]
-    else:
-        _propensities_of_many(number, share, first_of_ties, found)
-    out = np.zeros(p.size)
-    i = 0
-    for a in range(p.size):
-        if p[a] > 0.0:
-            out[a] = max(found[i], 0.0)  # a difference of nearly equal numbers may end just below zero
-            i += 1
-    return out
+                lower[a, m] += scratch.term[a] * phase[m]

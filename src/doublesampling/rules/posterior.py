@@ -1,12 +1,6 @@
-"""What is known of an arm: how one observation changes it, and the law of its expected reward.
+"""How one observation changes what is known of an arm, and what a linear belief says of a context.
 
-A marginal is the law of one arm's expected reward under the posterior. It is a family and three numbers:
-
-    BETA           alpha, beta, unused         seen through its log odds, where its density is smooth and log-concave
-    STUDENT        location, scale, freedom    infinite freedom is the normal law
-    GAMMA          shape, rate, unused         seen through its logarithm
-    INVERSE_GAMMA  shape, rate, unused         one over a Gamma variable: likewise
-    LOGISTIC       as STUDENT                  the law of the log odds of an expected reward
+Each rule takes the statistics of one arm and returns them, or changes them in place; true on CPUs and GPUs alike.
 """
 
 import math
@@ -15,28 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublesampling.rules.compiled import rule
-from doublesampling.rules.draws import Address, log_gamma_draw, logit_beta_draw, student_draw
-from doublesampling.rules.special import (
-    beta_upper_quantile,
-    log_beta_fall,
-    log_beta_peak,
-    log_gamma_fall,
-    log_gamma_peak,
-    log_gamma_quantile,
-    logistic,
-    stirling_error,
-    student_upper_quantile,
-)
+from doublesampling.rules.special import logistic
 
 FloatArray = NDArray[np.float64]
 
-BETA = 0
-STUDENT = 1
-GAMMA = 2
-INVERSE_GAMMA = 3
-LOGISTIC = 4
-
-_HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 _LEAST_SCALE = 1e-100  # a context of zeros leaves no doubt: a law this narrow keeps every formula finite
 
 
@@ -176,112 +152,3 @@ def nig_marginal(
     if math.isnan(noise):
         return location, max(math.sqrt(beta / alpha * spread), _LEAST_SCALE), 2.0 * alpha
     return location, max(noise * math.sqrt(spread), _LEAST_SCALE), math.inf
-
-
-@rule
-def marginal_log_peak(family: int, first: float, second: float, third: float) -> float:
-    """The largest log density of a marginal in its own coordinate (log odds for BETA)."""
-    if family == BETA:
-        return log_beta_peak(first, second)
-    if family in (GAMMA, INVERSE_GAMMA):
-        return log_gamma_peak(first)
-    if math.isinf(third):
-        return -_HALF_LOG_TWO_PI - math.log(second)
-    half = 0.5 * third
-    # Gamma(half + 1/2) / Gamma(half) through the Stirling errors: no difference of two large log gammas
-    rise = stirling_error(half + 0.5) - stirling_error(half) + half * math.log1p(0.5 / half) - 0.5
-    return rise - _HALF_LOG_TWO_PI - math.log(second)
-
-
-@rule
-def marginal_log_fall(family: int, first: float, second: float, third: float, distance: float) -> float:
-    """How far the log density has fallen at a distance from its peak, in the marginal's own coordinate."""
-    if family == BETA:
-        return log_beta_fall(first, second, distance)
-    if family == GAMMA:
-        return log_gamma_fall(first, distance)
-    if family == INVERSE_GAMMA:
-        return log_gamma_fall(first, -distance)
-    r = distance / second
-    if math.isinf(third):
-        return -0.5 * r * r
-    return -0.5 * (third + 1.0) * math.log1p(r * r / third)
-
-
-@rule
-def marginal_centre(family: int, first: float, second: float) -> float:
-    """Where the density peaks, in the marginal's own coordinate."""
-    if family in (BETA, GAMMA):
-        return math.log(first / second)
-    return math.log(second / first) if family == INVERSE_GAMMA else first
-
-
-@rule
-def logistic_mean(location: float, scale: float) -> float:
-    """The mean of 1 / (1 + e^-Z), Z ~ N(location, scale^2), right to 1e-4: by the trapezoid rule up to a scale of 10.
-
-    Beyond, a logistic variable of variance pi^2 / 3 is as good as a normal one beside Z.
-    """
-    if scale > 10.0:
-        return 0.5 * math.erfc(-location / math.sqrt(2.0 * (scale * scale + math.pi**2 / 3.0)))
-    total = weights = 0.0
-    for k in range(-50, 51):
-        r = 0.16 * k
-        weight = math.exp(-0.5 * r * r)
-        weights += weight
-        total += weight * logistic(location + scale * r)
-    return total / weights
-
-
-@rule
-def marginal_mean(family: int, first: float, second: float) -> float:
-    """The expected reward under the posterior."""
-    if family == BETA:
-        return first / (first + second)
-    if family == GAMMA:
-        return first / second
-    if family == INVERSE_GAMMA:
-        return second / (first - 1.0) if first > 1.0 else math.inf
-    return logistic_mean(first, second) if family == LOGISTIC else first
-
-
-@rule
-def marginal_upper_quantile(
-    family: int, first: float, second: float, third: float, log_tail: float, start: float
-) -> tuple[float, float]:
-    """The point exceeded with probability exp(log_tail), in the marginal's own coordinate, and where to start next."""
-    if family == BETA:
-        z = beta_upper_quantile(first, second, log_tail, start)
-        return z, z
-    if family == GAMMA:
-        z = log_gamma_quantile(first, log_tail, start, 1.0)
-        return z - math.log(second), z
-    if family == INVERSE_GAMMA:  # its upper tail is the Gamma variable's lower one
-        z = log_gamma_quantile(first, log_tail, start, -1.0)
-        return math.log(second) - z, z
-    t = student_upper_quantile(third, log_tail, start)
-    return first + second * t, t
-
-
-@rule
-def marginal_draw(
-    family: int, first: float, second: float, third: float, address: Address, purpose: np.uint64, index: np.uint64
-) -> float:
-    """One posterior draw of the expected reward, in the marginal's own coordinate."""
-    if family == BETA:
-        return logit_beta_draw(address, purpose, index, first, second)
-    if family == GAMMA:
-        return log_gamma_draw(address, purpose, index, first) - math.log(second)
-    if family == INVERSE_GAMMA:
-        return math.log(second) - log_gamma_draw(address, purpose, index, first)
-    return first + second * student_draw(address, purpose, index, third)
-
-
-@rule
-def reward_of_coordinate(family: int, coordinate: float) -> float:
-    """From a marginal's own coordinate back to the expected reward."""
-    if family in (BETA, LOGISTIC):
-        return logistic(coordinate)
-    if family in (GAMMA, INVERSE_GAMMA):
-        return math.exp(min(coordinate, 700.0))
-    return coordinate

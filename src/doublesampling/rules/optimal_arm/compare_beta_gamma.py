@@ -16,8 +16,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules.belief import BETA, GAMMA, INVERSE_GAMMA, marginal_mean
-from doublesampling.rules.compiled import inlined, rule
+from doublesampling.rules import laws
+from doublesampling.rules.compiled import inlined, rule, spliced
 from doublesampling.rules.special import log_beta_fall, log_beta_peak, log_beta_tails_and_density, logistic
 
 FloatArray = NDArray[np.float64]
@@ -28,13 +28,15 @@ _MOST_SHAPE = 1e9  # of Gamma arms: beyond it the continued fraction of the inco
 _LEAST, _MOST = 0.3, 1e6  # of counts: smaller ones reach too far, larger ones round the logarithm away
 
 
-@rule
-def resolved(family: int, parameters: FloatArray) -> bool:
-    """Whether there are two arms, of a family and of counts that these rules are made for."""
-    if parameters.shape[0] != 2 or family not in (BETA, GAMMA, INVERSE_GAMMA):
+@spliced
+def resolved(law: int, parameters: FloatArray) -> bool:
+    """Whether there are two arms, of a law and of counts that these rules are made for."""
+    if parameters.shape[0] != 2:
         return False
-    if family != BETA:
+    if law == laws.GAMMA or law == laws.INVERSE_GAMMA:
         return parameters[0, 0] <= _MOST_SHAPE and parameters[1, 0] <= _MOST_SHAPE
+    if law != laws.BETA:
+        return False
     least = min(parameters[0, 0], parameters[0, 1], parameters[1, 0], parameters[1, 1])
     most = max(parameters[0, 0], parameters[0, 1], parameters[1, 0], parameters[1, 1])
     return least >= _LEAST and most <= _MOST
@@ -127,35 +129,35 @@ def _first_beta_above_second(
     return p, 1.0 - p, overlap
 
 
-@rule
-def first_above_second(family: int, parameters: FloatArray) -> tuple[float, float, float]:
+@spliced
+def first_above_second(law: int, parameters: FloatArray) -> tuple[float, float, float]:
     """P(first above second) and P(second above first), right to 1e-6, and the overlap; where it is resolved."""
     first, second, other_first, other_second = parameters[0, 0], parameters[0, 1], parameters[1, 0], parameters[1, 1]
-    if family == BETA:
+    if law == laws.BETA:
         return _first_beta_above_second(first, second, other_first, other_second)
     odds, log_peak = math.log(second / other_second), log_beta_peak(first, other_first)
     lower, upper, log_density = log_beta_tails_and_density(first, other_first, log_peak, odds)
-    if family == INVERSE_GAMMA:
+    if law == laws.INVERSE_GAMMA:
         lower, upper = upper, lower
     return math.exp(upper), math.exp(lower), math.exp(log_density)
 
 
-@inlined
-def _lift(family: int, parameters: FloatArray, arm: int, overlap: float) -> float:
+@spliced
+def _lift(law: int, parameters: FloatArray, arm: int, overlap: float) -> float:
     """By how much arm is more probably the best under its law weighted by its reward, which is of the same family."""
-    if family == INVERSE_GAMMA:  # one observation less, instead of one success more
+    if law == laws.INVERSE_GAMMA:  # one observation less, instead of one success more
         others = parameters[0, 0] + parameters[1, 0] - 1.0
         return overlap * (parameters[0, 1] + parameters[1, 1]) / (others * parameters[arm, 1])
     return overlap / parameters[arm, 0]
 
 
-@rule
-def tally_two(family: int, parameters: FloatArray, work: FloatArray) -> None:
+@spliced
+def tally_two(law: int, parameters: FloatArray, work: FloatArray) -> None:
     """What directed.tally_exactly finds, in closed form but for p: E[reward of a, b is best] at (b, a), and p below."""
-    p, rest, overlap = first_above_second(family, parameters)
+    p, rest, overlap = first_above_second(law, parameters)
     work[2, 0], work[2, 1] = p, rest
     for a in range(2):
-        mean = marginal_mean(family, parameters[a, 0], parameters[a, 1])
-        lift = _lift(family, parameters, a, overlap)
+        mean = laws.mean(law, parameters[a, 0], parameters[a, 1])
+        lift = _lift(law, parameters, a, overlap)
         work[a, a] = mean * (work[2, a] + lift)
         work[1 - a, a] = mean * max(work[2, 1 - a] - lift, 0.0)

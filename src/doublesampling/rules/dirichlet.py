@@ -8,12 +8,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules import belief, play, reward
-from doublesampling.rules.choice import explore, mode
-from doublesampling.rules.compiled import rule, spliced
-from doublesampling.rules.directed import best_of_draw, directed_choice, tally_draws
+from doublesampling.rules.choose.information_directed import best_of_draw
+from doublesampling.rules.compiled import rule
 from doublesampling.rules.draws import POSTERIOR, SHARES, Address, fill_dirichlet, next_uniform, quick_gamma, stream
-from doublesampling.rules.rivals import bayes_ucb_log_tail, sample_rank
+from doublesampling.rules.posterior import forget
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -84,64 +82,10 @@ def count_best(draws: FloatArray, p: FloatArray, votes: IntArray) -> None:
 
 
 @rule
-def _quantile(draws: FloatArray, arm: int, rank: int) -> float:
-    """The sample of a rank (0 the lowest): as many heads of a partial selection as lie on the nearer side."""
-    samples = draws.shape[0]
-    from_top = samples - 1 - rank < rank
-    steps = samples - rank if from_top else rank + 1
-    for i in range(steps):
-        best = i
-        for m in range(i + 1, samples):
-            if (draws[m, arm] > draws[best, arm]) == from_top:
-                best = m
-        draws[i, arm], draws[best, arm] = draws[best, arm], draws[i, arm]
-    return draws[steps - 1, arm]
-
-
-@rule
 def learn(concentration: FloatArray, prior: FloatArray, discount: float, arm: int, category: int) -> None:
     """Every arm forgets by the discount, then the played one learns, in place; float arrays (arm, category)."""
     if discount < 1.0:
         for a in range(concentration.shape[0]):
             for k in range(concentration.shape[1]):
-                concentration[a, k] = belief.forget(concentration[a, k], prior[a, k], discount)
+                concentration[a, k] = forget(concentration[a, k], prior[a, k], discount)
     concentration[arm, category] += 1.0
-
-
-@spliced
-def categories_step(
-    address: Address, time: float, truth: FloatArray, chances: FloatArray, outcomes: FloatArray, prior: FloatArray,
-    discount: float, whole: IntArray, real: FloatArray, alarms: FloatArray, concentration: FloatArray,
-    shares: FloatArray, draws: FloatArray, work: FloatArray, p: FloatArray, votes: IntArray, values: FloatArray,
-) -> tuple[int, int, float]:  # fmt: skip
-    """The arm, N and the reward. chances : the world's (arm, category); outcomes : the value of each category."""
-    kind = whole[play.KIND]
-    arms, number = truth.size, 1
-    if kind not in (play.GREEDY, play.EPSILON_GREEDY, play.ORACLE):
-        sample = draws[:1] if kind == play.THOMPSON else draws
-        fill_reward_draws(concentration, outcomes, address, shares, sample)
-    if play.sees_optimality(kind):
-        count_best(draws, p, votes)
-    if kind == play.DOUBLE_SAMPLING:
-        arm, number = play.elect(whole, real, alarms, time, address, p, votes)
-    elif kind == play.TOP_TWO:
-        arm = play.top_two(whole, real, address, p, votes)
-    elif kind == play.INFORMATION_DIRECTED:
-        tally_draws(draws, work)
-        arm = directed_choice(address, work)
-    else:
-        for a in range(arms):
-            if kind == play.ORACLE:
-                values[a] = truth[a]
-            elif kind == play.THOMPSON:
-                values[a] = draws[0, a]
-            elif kind == play.BAYES_UCB:
-                values[a] = _quantile(draws, a, sample_rank(draws.shape[0], bayes_ucb_log_tail(time)))
-            else:
-                values[a] = mean_value(concentration[a], outcomes)
-        arm = mode(values, whole[play.FIRST_OF_TIES] == 1, address)
-        if kind == play.EPSILON_GREEDY:
-            arm = explore(arm, arms, real[play.EPSILON], address)
-    category = reward.category_of_reward(chances[arm], arm, address)
-    learn(concentration, prior, discount, arm, category)
-    return arm, number, outcomes[category]

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from doublesampling.rules.belief import STUDENT, marginal_log_peak
+from doublesampling.rules import laws
 from doublesampling.rules.compiled import inlined, rule
 
 _LEAST_FREEDOM = 6.0  # of the narrower arm: heavier tails reach so far that the steps out there overlook the other arm
@@ -153,7 +153,7 @@ def first_above_second(
         gap, scale, freedom, other_scale, other_freedom = -gap, other_scale, other_freedom, scale, freedom
     centre = gap / other_scale
     side = _above_centre(abs(centre), other_freedom)
-    peak = math.exp(marginal_log_peak(STUDENT, 0.0, 1.0, other_freedom))
+    peak = math.exp(laws.log_peak(laws.STUDENT, 0.0, 1.0, other_freedom))
     rest = _walk(centre, scale / other_scale, freedom, other_freedom)
     p = min(max(0.5 + peak * ((side if gap > 0.0 else -side) + rest), 0.0), 1.0)
     return 1.0 - p if swap else p

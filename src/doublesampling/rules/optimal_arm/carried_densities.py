@@ -4,7 +4,7 @@ A success multiplies an arm's density by x (a + b) / a, a failure by (1 - x)(a +
 multiplications per node and no exponentials. The nodes are laid anew when the arm that was observed has moved out of
 the region they were laid for, or has become too narrow for them.
 
-book : float array (panel, arm + 1, 4, 10), the panels of rules/optimality.py; the last arm's rows 2 and 3 hold x and
+book : float array (panel, arm + 1, 4, 10), as in rules/optimal_arm/panels.py; the last arm's rows 2 and 3 hold x and
 1 - x. notes : float array (arm + 1, 4), see below.
 """
 
@@ -13,21 +13,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules.belief import BETA, marginal_centre
+from doublesampling.rules import laws
 from doublesampling.rules.compiled import inlined, rule
-from doublesampling.rules.optimality import (
-    PANEL_NODES,
-    QUICK_BETA,
-    UPPER,
-    edge,
-    gather_tail,
-    node_of,
-    panel_bottom,
-    panel_densities,
-    panel_masses,
-    probability_optimal,
-    survey,
-)
+from doublesampling.rules.optimal_arm.panels import PANEL_NODES, gather_tail, node_of, panel_densities, panel_masses
+from doublesampling.rules.optimal_arm.quadrature import probability_optimal
+from doublesampling.rules.optimal_arm.regions import QUICK_BETA, UPPER, edge, panel_bottom, survey
 
 FloatArray = NDArray[np.float64]
 
@@ -39,14 +29,20 @@ _NARROWEST = 0.6  # of an arm's width when the nodes were laid
 
 # columns of the notes: the upper edge and the width at laying time, the lower edge now; the last row is for all arms
 _TOP, _WIDTH, _BOTTOM = range(3)
-_PANELS, _FLOOR = range(2)
+_PANELS, _FLOOR, _SERVES = range(3)
+
+
+@inlined
+def begin(notes: FloatArray) -> None:
+    """Nodes that were laid for another realization do not serve."""
+    notes[notes.shape[0] - 1, _SERVES] = 0.0
 
 
 @rule
 def lay(parameters: FloatArray, arms: FloatArray, book: FloatArray, notes: FloatArray) -> None:
     """Lay nodes for the arms as they are; notes of zero panels say that there were too many."""
     count = parameters.shape[0]
-    floor = survey(BETA, parameters, _LAID, arms)
+    floor = survey(laws.BETA, parameters, _LAID, arms)
     top = -math.inf
     for a in range(count):
         top = max(top, arms[a, UPPER])
@@ -60,12 +56,12 @@ def lay(parameters: FloatArray, arms: FloatArray, book: FloatArray, notes: Float
     while top > floor:
         if panels == MOST_PANELS:
             return
-        bottom = panel_bottom(BETA, parameters, _LAID[1], arms, top, floor)
+        bottom = panel_bottom(laws.BETA, parameters, _LAID[1], arms, top, floor)
         if not bottom < top:
             break
         panel = book[panels]
         half = 0.5 * (top - bottom)
-        panel_densities(BETA, parameters, arms, top, half, panel)
+        panel_densities(laws.BETA, parameters, arms, top, half, panel)
         for j in range(PANEL_NODES):
             z = top + half * (node_of(j) - 1.0)
             panel[count, 2, j] = 1.0 / (1.0 + math.exp(-z)) if z > -700.0 else 0.0
@@ -79,13 +75,13 @@ def lay(parameters: FloatArray, arms: FloatArray, book: FloatArray, notes: Float
 def _reach(parameters: FloatArray, a: int) -> tuple[float, float, float]:
     """An arm's centre, and how far down and up its mass matters."""
     alpha, beta = parameters[a, 0], parameters[a, 1]
-    centre = marginal_centre(BETA, alpha, beta)
-    return centre, edge(BETA, alpha, beta, 0.0, -1.0, _NEEDED), edge(BETA, alpha, beta, 0.0, 1.0, _NEEDED)
+    centre = laws.centre(laws.BETA, alpha, beta)
+    return centre, edge(laws.BETA, alpha, beta, 0.0, -1.0, _NEEDED), edge(laws.BETA, alpha, beta, 0.0, 1.0, _NEEDED)
 
 
 @rule
-def carry(parameters: FloatArray, arm: int, success: bool, book: FloatArray, notes: FloatArray) -> bool:
-    """Follow one observation; parameters are still those before it. Returns whether the nodes still serve."""
+def carry(parameters: FloatArray, arm: int, success: bool, book: FloatArray, notes: FloatArray) -> None:
+    """Follow one observation; parameters are still those before it. Notes whether the nodes still serve."""
     count = parameters.shape[0]
     alpha, beta = parameters[arm, 0], parameters[arm, 1]
     scale = (alpha + beta) / (alpha if success else beta)
@@ -103,24 +99,25 @@ def carry(parameters: FloatArray, arm: int, success: bool, book: FloatArray, not
     floor = -math.inf
     for a in range(count):
         floor = max(floor, notes[a, _BOTTOM])
-    return (
+    serves = (
         floor >= notes[count, _FLOOR]
         and centre + above <= notes[arm, _TOP]
         and above + below >= _NARROWEST * notes[arm, _WIDTH]
     )
+    notes[count, _SERVES] = 1.0 if serves else 0.0
 
 
 @rule
 def carried_optimality(
-    parameters: FloatArray, fresh: bool, p: FloatArray, arms: FloatArray, book: FloatArray, notes: FloatArray
+    parameters: FloatArray, p: FloatArray, arms: FloatArray, book: FloatArray, notes: FloatArray
 ) -> None:
-    """p from the carried densities, laid anew where fresh says so."""
+    """p from the carried densities, laid anew where they do not serve any more."""
     count = parameters.shape[0]
-    if fresh:
+    if notes[count, _SERVES] == 0.0:
         lay(parameters, arms, book, notes)
     panels = int(notes[count, _PANELS])
     if panels == 0:
-        probability_optimal(BETA, parameters, QUICK_BETA, p, arms, book[0])
+        probability_optimal(laws.BETA, parameters, QUICK_BETA, p, arms, book[0])
         return
     total = 0.0
     for a in range(count):

@@ -13,21 +13,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules.belief import BETA, GAMMA, INVERSE_GAMMA, marginal_centre, marginal_mean, reward_of_coordinate
-from doublesampling.rules.compiled import inlined, rule
+from doublesampling.rules import laws
+from doublesampling.rules.compiled import inlined, rule, spliced
 from doublesampling.rules.draws import EXPLORATION, Address, uniform
-from doublesampling.rules.optimality import (
-    CENTRE,
-    UPPER,
-    Fineness,
-    edge,
-    gather_upward,
-    node_of,
-    panel_bottom,
-    panel_densities,
-    panel_masses,
-    survey,
-)
+from doublesampling.rules.optimal_arm.panels import gather_upward, node_of, panel_densities, panel_masses
+from doublesampling.rules.optimal_arm.regions import CENTRE, UPPER, Fineness, edge, panel_bottom, survey
 
 FloatArray = NDArray[np.float64]
 
@@ -92,12 +82,12 @@ def _panel_tally(count: int, rewards: FloatArray, panel: FloatArray, partial: Fl
 def _upper_edge_of_pay(shape: float, rate: float, fall: float) -> float:
     """Where the tail of an inverse Gamma law times its reward ends: one of a shape less, as far as numbers reach."""
     less = max(shape - 1.0, 0.05)
-    centre = marginal_centre(INVERSE_GAMMA, less, rate)
-    return min(centre + edge(INVERSE_GAMMA, less, rate, 0.0, 1.0, fall), centre + 600.0)
+    centre = laws.centre(laws.INVERSE_GAMMA, less, rate)
+    return min(centre + edge(laws.INVERSE_GAMMA, less, rate, 0.0, 1.0, fall), centre + 600.0)
 
 
-@rule
-def _complete_tally(family: int, parameters: FloatArray, work: FloatArray) -> None:
+@spliced
+def _complete_tally(law: int, parameters: FloatArray, work: FloatArray) -> None:
     """Scale the probabilities to 1; where no panel entered an arm, the one of the highest mean is surely the best."""
     count = parameters.shape[0]
     total, best = 0.0, 0
@@ -107,7 +97,7 @@ def _complete_tally(family: int, parameters: FloatArray, work: FloatArray) -> No
             best = a
     if total < 0.5:
         for a in range(count):
-            work[best, a] = marginal_mean(family, parameters[a, 0], parameters[a, 1])
+            work[best, a] = laws.mean(law, parameters[a, 0], parameters[a, 1])
         work[count, best] = total = 1.0
     for b in range(count):
         work[count, b] /= total
@@ -115,40 +105,42 @@ def _complete_tally(family: int, parameters: FloatArray, work: FloatArray) -> No
             work[b, a] /= total
 
 
-@rule
+@spliced
 def tally_exactly(
-    family: int, parameters: FloatArray, fineness: Fineness, arms: FloatArray, panel: FloatArray, partial: FloatArray,
+    law: int, parameters: FloatArray, fineness: Fineness, arms: FloatArray, panel: FloatArray, partial: FloatArray,
     work: FloatArray,
 ) -> None:  # fmt: skip
     """The same by quadrature. Work space: arms and panel as in probability_optimal, partial (arm + 2, node)."""
     count = parameters.shape[0]
-    floor = survey(family, parameters, fineness, arms)
-    shift = 0.0 if family in (BETA, GAMMA, INVERSE_GAMMA) else parameters[0, 0] - arms[0, CENTRE]
+    floor = survey(law, parameters, fineness, arms)
+    shift = 0.0
+    if law == laws.STUDENT or law == laws.LOGISTIC:
+        shift = parameters[0, 0] - arms[0, CENTRE]
     top = -math.inf
     for i in range(count + 1):
         for a in range(count):
             work[i, a] = 0.0
     for a in range(count):
-        if family == INVERSE_GAMMA:  # what it pays is found where its law times its reward is
+        if law == laws.INVERSE_GAMMA:  # what it pays is found where its law times its reward is
             arms[a, UPPER] = _upper_edge_of_pay(parameters[a, 0], parameters[a, 1], fineness[0])
         top = max(top, arms[a, UPPER])
-        work[count + 1, a] = marginal_mean(family, parameters[a, 0], parameters[a, 1])  # what is left of it below top
+        work[count + 1, a] = laws.mean(law, parameters[a, 0], parameters[a, 1])  # what is left of it below top
     rewards, weighted = partial[count], partial[count + 1]
     while top > floor:
-        bottom = panel_bottom(family, parameters, fineness[1], arms, top, floor)
+        bottom = panel_bottom(law, parameters, fineness[1], arms, top, floor)
         if not bottom < top:  # narrower than the spacing of floating-point numbers
             break
         half = 0.5 * (top - bottom)
-        panel_densities(family, parameters, arms, top, half, panel)
+        panel_densities(law, parameters, arms, top, half, panel)
         for j in range(rewards.size):
-            rewards[j] = reward_of_coordinate(family, shift + top + half * (node_of(j) - 1.0))
+            rewards[j] = laws.reward_of_coordinate(law, shift + top + half * (node_of(j) - 1.0))
         for a in range(count):
             for j in range(rewards.size):
                 weighted[j] = rewards[j] * panel[a, 0, j]
             work[count + 1, a] -= gather_upward(weighted, work[count + 1, a], partial[a])
         _panel_tally(count, rewards, panel, partial, work)
         top = bottom
-    _complete_tally(family, parameters, work)
+    _complete_tally(law, parameters, work)
 
 
 @rule

@@ -1,0 +1,33 @@
+"""What the compiled rules call each policy."""
+
+DOUBLE_SAMPLING = 0
+THOMPSON = 1
+BAYES_UCB = 2
+GREEDY = 3
+EPSILON_GREEDY = 4
+ORACLE = 5
+TOP_TWO = 6
+UCB1 = 7
+KL_UCB = 8
+IMED = 9
+LIN_UCB = 10
+INFORMATION_DIRECTED = 11
+
+# forms of a policy, constants of the compiled code like its kind: how double sampling counts its candidates (from a
+# table of N for two arms, from a table of p_FA, from p_FA itself, from the decisions left), or whether samples are used
+EXACT, TWO_ARM_TABLE, TABLE, FALSE_ALARM, UNTIL_HORIZON, SAMPLES = range(6)
+
+
+def needs_optimality(kind: int) -> bool:
+    """Whether a policy looks at p, the probability of each arm being the best."""
+    return kind in (DOUBLE_SAMPLING, TOP_TWO)
+
+
+def counts_wins(kind: int) -> bool:
+    """Whether a policy's index comes from wins and losses."""
+    return kind in (UCB1, KL_UCB, IMED)
+
+
+def follows_recurrence(kind: int, samples: int) -> bool:
+    """Whether p as a recurrence follows it is all that a policy needs."""
+    return needs_optimality(kind) or kind == THOMPSON or (kind == INFORMATION_DIRECTED and samples == 0)

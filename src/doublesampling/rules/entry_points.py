@@ -1,0 +1,350 @@
+"""What Python calls of the rules: each makes the arrays that a rule fills, and calls code compiled for one law.
+
+Nothing of another law, and nothing for more arms than there are, is compiled before it is needed.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doublesampling.rules import dirichlet, draws, laws
+from doublesampling.rules.cached import kept
+from doublesampling.rules.choose import baselines, candidates, information_directed, mode, propensities
+from doublesampling.rules.choose import choose as choosing
+from doublesampling.rules.compiled import inlined
+from doublesampling.rules.optimal_arm import compare_beta_gamma, quadrature, small_probabilities
+from doublesampling.rules.optimal_arm.panels import PANEL_NODES, PANEL_ROWS
+from doublesampling.rules.optimal_arm.regions import EXACT, SURVEY_COLUMNS
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+WordArray = NDArray[np.uint64]
+
+
+@inlined
+def address_of(words: WordArray) -> draws.Address:
+    """A random address from an array of its four words."""
+    return words[0], words[1], words[2], words[3]
+
+
+def quadrature_space(arms: int) -> tuple[FloatArray, FloatArray]:
+    """Return work space for the quadrature of so many arms: a survey and a panel."""
+    return np.empty((arms, SURVEY_COLUMNS)), np.empty((arms + 1, PANEL_ROWS, PANEL_NODES))
+
+
+@functools.cache
+def _fill_optimality(law: int) -> Callable[..., None]:
+    @kept
+    def fill(parameters: FloatArray, p: FloatArray, survey: FloatArray, panel: FloatArray) -> None:
+        quadrature.probability_optimal(law, parameters, EXACT, p, survey, panel)
+
+    return fill
+
+
+@functools.cache
+def _fill_small_optimality(law: int) -> Callable[..., None]:
+    @kept
+    def fill(
+        parameters: FloatArray, p: FloatArray, survey: FloatArray, panel: FloatArray, edges: FloatArray, below: FloatArray
+    ) -> None:
+        small_probabilities.probability_optimal(law, parameters, p, survey, panel, edges, below)
+
+    return fill
+
+
+def exact_optimality(law: int, parameters: FloatArray) -> FloatArray:
+    """Return p, float array (arm), by quadrature from marginals (arm, 3); small ones keep their digits."""
+    law = laws.STUDENT if law == laws.LOGISTIC else law  # log odds rank arms as probabilities do
+    arms = parameters.shape[0]
+    p, (survey, panel) = np.empty(arms), quadrature_space(arms)
+    _fill_optimality(law)(parameters, p, survey, panel)
+    if p.min() < small_probabilities.SMALL:
+        edges = np.empty(small_probabilities.MOST_EDGES)
+        below = np.empty((edges.size, arms))
+        _fill_small_optimality(law)(parameters, p, survey, panel, edges, below)
+    return p
+
+
+@kept
+def _fill_estimate(estimate: FloatArray, samples: int, words: WordArray, counts: IntArray) -> None:
+    quadrature.sampled_optimality(address_of(words), samples, estimate, counts)
+
+
+def estimated_optimality(p: FloatArray, samples: int, words: WordArray) -> FloatArray:
+    """Return p_hat, float array (arm), as M posterior samples would give it."""
+    estimate = p.copy()
+    _fill_estimate(estimate, samples, words, np.empty(p.size, dtype=np.int64))
+    return estimate
+
+
+@functools.cache
+def _count_candidates(alarm: int) -> Callable[..., int]:
+    @kept
+    def count(p: FloatArray, rate: float, cap: int) -> int:
+        return candidates.number_of_candidates(candidates.log_false_alarm(alarm, p), rate, cap)
+
+    return count
+
+
+@kept
+def _count_until(remaining: float, p: FloatArray, cap: int) -> int:
+    return candidates.number_of_candidates_until(remaining, p, cap)
+
+
+def count_candidates(p: FloatArray, alarm: int, rate: float, cap: int, remaining: float) -> int:
+    """Return N from the doubt in p_hat; from the decisions that remain, too, where they are known (not nan)."""
+    if remaining != remaining:
+        return _count_candidates(alarm)(p, rate, cap)
+    return _count_until(remaining, p, cap)
+
+
+@functools.cache
+def _fill_alarms(alarm: int) -> Callable[..., None]:
+    @kept
+    def fill(samples: int, table: FloatArray) -> None:
+        for best in range(samples + 1):
+            for count in range(min(best, samples - best) + 1):
+                rest = (samples - best) / samples
+                table[count, best] = candidates.false_alarm(alarm, count / samples, best / samples, rest)
+
+    return fill
+
+
+def false_alarm_table(alarm: int, samples: int) -> FloatArray:
+    """Return p_FA by (count of the arm, count of the leader), float array (samples + 1, samples + 1)."""
+    table = np.zeros((samples + 1, samples + 1))
+    _fill_alarms(alarm)(samples, table)
+    return table
+
+
+@functools.cache
+def _fill_two_arm_counts(alarm: int) -> Callable[..., None]:
+    @kept
+    def fill(samples: int, rate: float, cap: int, numbers: FloatArray) -> None:
+        for count in range(samples + 1):
+            loser = min(count, samples - count)
+            numbers[count, 0] = candidates.number_from_alarm(
+                candidates.false_alarm(alarm, loser / samples, (samples - loser) / samples, loser / samples), rate, cap
+            )
+
+    return fill
+
+
+def two_arm_counts(alarm: int, samples: int, rate: float, cap: int) -> FloatArray:
+    """Return N by how many of the M samples found the first of two arms the best, float array (samples + 1, 1)."""
+    numbers = np.empty((samples + 1, 1))
+    _fill_two_arm_counts(alarm)(samples, rate, cap, numbers)
+    return numbers
+
+
+@kept
+def _choose_candidate(p: FloatArray, number: int, first_of_ties: bool, words: WordArray, votes: IntArray) -> int:
+    address = address_of(words)
+    mode.draw_candidates(address, number, p, votes)
+    return mode.mode(votes, first_of_ties, address)
+
+
+def choose_candidate(
+    p: FloatArray, number: int, first_of_ties: bool, words: WordArray
+) -> tuple[int, IntArray, FloatArray]:
+    """Return the arm played, the votes that elected it, and the propensity of every arm."""
+    votes = np.empty(p.size, dtype=np.int64)
+    arm = _choose_candidate(p, number, first_of_ties, words, votes)
+    return arm, votes, mode_propensities(number, p, first_of_ties)
+
+
+@kept
+def _propensity_of_two(number: int, p: float, first_of_ties: bool) -> float:
+    return propensities.propensity_of_two(number, p, first_of_ties)
+
+
+@kept
+def _fill_propensities_of_many(
+    number: int, p: FloatArray, first_of_ties: bool, scratch: propensities.ModeScratch, out: FloatArray
+) -> None:
+    propensities.fill_propensities_of_many(number, p, first_of_ties, scratch, out)
+
+
+def mode_propensities(number: int, p: FloatArray, first_of_ties: bool) -> FloatArray:
+    """Return P(arm is the mode of N draws from Cat(p)), float array (arm). Arms with p = 0 are never played."""
+    possible = np.flatnonzero(p > 0.0)
+    share = p[possible] / sum(p.tolist())
+    if number == 1 or share.size == 1:
+        found = share
+    elif share.size == 2:
+        first = _propensity_of_two(number, share[0], first_of_ties)
+        found = np.array([first, 1.0 - first])
+    else:
+        found = np.zeros(share.size)
+        scratch = propensities.mode_scratch(number, share.size)
+        _fill_propensities_of_many(number, share, first_of_ties, scratch, found)
+    out = np.zeros(p.size)
+    out[possible] = np.clip(found, 0.0, 1.0)  # a difference of nearly equal numbers may end just outside
+    return out
+
+
+@kept
+def choose_largest(values: FloatArray, first_of_ties: bool, words: WordArray) -> int:
+    """Return the arm of the largest value."""
+    return mode.mode(values, first_of_ties, address_of(words))
+
+
+@functools.cache
+def _fill_indices(kind: int) -> Callable[..., None]:
+    @kept
+    def fill(seen: FloatArray, priors: FloatArray, time: float, values: FloatArray) -> None:
+        choosing.fill_indices(kind, seen, priors, time, values)
+
+    return fill
+
+
+def indices(kind: int, seen: FloatArray, time: float) -> FloatArray:
+    """Return the index of every arm, from its wins and losses, float array (arm, 2); the largest is played."""
+    values = np.empty(seen.shape[0])
+    _fill_indices(kind)(np.ascontiguousarray(seen, dtype=np.float64), np.zeros(seen.shape), time, values)
+    return values
+
+
+@kept
+def second_of_two(first: int, share: float, p: FloatArray, words: WordArray) -> int:
+    """Return top-two sampling's arm, after the first was drawn."""
+    return baselines.second_of_two(address_of(words), first, share, p)
+
+
+@functools.cache
+def _fill_upper_quantiles(law: int) -> Callable[..., None]:
+    @kept
+    def fill(parameters: FloatArray, log_tail: float, out: FloatArray) -> None:
+        for a in range(out.size):
+            first, second, third = parameters[a, 0], parameters[a, 1], parameters[a, 2]
+            out[a] = laws.upper_quantile(law, first, second, third, log_tail, np.nan)[0]
+
+    return fill
+
+
+def upper_quantiles(law: int, parameters: FloatArray, log_tail: float) -> FloatArray:
+    """Return each arm's quantile, float array (arm), in the law's own coordinate."""
+    out = np.empty(parameters.shape[0])
+    _fill_upper_quantiles(law)(parameters, log_tail, out)
+    return out
+
+
+@functools.cache
+def _fill_draws(law: int) -> Callable[..., None]:
+    @kept
+    def fill(parameters: FloatArray, words: WordArray, out: FloatArray) -> None:
+        baselines.fill_reward_draws(law, parameters, address_of(words), out)
+
+    return fill
+
+
+def posterior_draws(law: int, parameters: FloatArray, samples: int, words: WordArray) -> FloatArray:
+    """Return posterior draws of the expected rewards, float array (sample, arm)."""
+    out = np.empty((samples, parameters.shape[0]))
+    _fill_draws(law)(parameters, words, out)
+    return out
+
+
+@kept
+def _fill_dirichlet_draws(
+    concentration: FloatArray, values: FloatArray, words: WordArray, shares: FloatArray, out: FloatArray
+) -> None:
+    dirichlet.fill_reward_draws(concentration, values, address_of(words), shares, out)
+
+
+def dirichlet_draws(concentration: FloatArray, values: FloatArray, samples: int, words: WordArray) -> FloatArray:
+    """Return posterior draws of the mean value, float array (sample, arm), from concentrations (arm, category)."""
+    out = np.empty((samples, concentration.shape[0]))
+    _fill_dirichlet_draws(concentration, values, words, np.empty(values.size), out)
+    return out
+
+
+@kept
+def _tally_draws(samples: FloatArray, tally: FloatArray) -> None:
+    information_directed.tally_draws(samples, tally)
+
+
+def _new_tally(arms: int) -> FloatArray:
+    return np.empty((arms + information_directed.EXTRA_ROWS, arms))
+
+
+def tally_draws(samples: FloatArray) -> FloatArray:
+    """Return what information-directed sampling knows of posterior draws (sample, arm)."""
+    tally = _new_tally(samples.shape[1])
+    _tally_draws(samples, tally)
+    return tally
+
+
+@functools.cache
+def _tally_exactly(law: int) -> Callable[..., None]:
+    @kept
+    def fill(parameters: FloatArray, survey: FloatArray, panel: FloatArray, partial: FloatArray, tally: FloatArray) -> None:
+        closed = False
+        if law != laws.BETA:
+            closed = compare_beta_gamma.resolved(law, parameters)
+        if closed:
+            compare_beta_gamma.tally_two(law, parameters, tally)
+        else:
+            information_directed.tally_exactly(law, parameters, EXACT, survey, panel, partial, tally)
+
+    return fill
+
+
+def tally_exactly(law: int, parameters: FloatArray) -> FloatArray:
+    """Return the same from marginals (arm, 3): in closed form where there is one, else by quadrature."""
+    arms = parameters.shape[0]
+    tally, (survey, panel) = _new_tally(arms), quadrature_space(arms)
+    _tally_exactly(law)(parameters, survey, panel, np.empty((arms + 2, PANEL_NODES)), tally)
+    return tally
+
+
+@kept
+def _directed_choice(tally: FloatArray, words: WordArray) -> int:
+    return information_directed.directed_choice(address_of(words), tally)
+
+
+def directed_choice(tally: FloatArray, words: WordArray) -> tuple[int, FloatArray]:
+    """Return information-directed sampling's arm, and the chance that each arm had, from a tally."""
+    return _directed_choice(tally, words), tally[-1].copy()
+
+
+@kept
+def uniform_at(words: WordArray, purpose: np.uint64, index: np.uint64) -> float:
+    """Return one uniform, found at its address."""
+    return draws.uniform(address_of(words), purpose, index)
+
+
+@kept
+def explore(arm: int, arms: int, epsilon: float, words: WordArray) -> int:
+    """Return epsilon-greedy's second thought."""
+    return mode.explore(arm, arms, epsilon, address_of(words))
+
+
+@functools.cache
+def _fill_means(law: int) -> Callable[..., None]:
+    @kept
+    def fill(parameters: FloatArray, out: FloatArray) -> None:
+        for a in range(out.size):
+            out[a] = laws.mean(law, parameters[a, 0], parameters[a, 1])
+
+    return fill
+
+
+def marginal_means(law: int, parameters: FloatArray) -> FloatArray:
+    """Return the mean of each arm's expected reward, float array (arm)."""
+    first, second = parameters[:, 0], parameters[:, 1]
+    if law == laws.BETA:
+        return np.asarray(first / (first + second))
+    if law == laws.STUDENT:
+        return first.copy()
+    out = np.empty(parameters.shape[0])
+    _fill_means(law)(parameters, out)
+    return out
+
+
+def compiled_functions() -> list[Any]:
+    """Return the functions of this module that are kept on disk and belong to no law."""
+    return [value for value in globals().values() if hasattr(value, "signatures")]

@@ -1,0 +1,130 @@
+"""Probabilities of being optimal that keep their digits when they are tiny; for single decisions, on CPUs.
+
+rules/optimal_arm/quadrature.py takes F as one minus the tail above: right to 1e-12, and no more than that is left of a
+probability of 1e-12. Here F of every arm that may be small is gathered from below instead, and the densities are
+followed further out: a probability of 1e-12 is right to 1e-8 of itself. That takes about twice as long, and is done
+only where some probability will be small.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doublesampling.rules import laws
+from doublesampling.rules.compiled import spliced
+from doublesampling.rules.optimal_arm.panels import gather_from_below, panel_densities, panel_masses, panel_share
+from doublesampling.rules.optimal_arm.quadrature import complete
+from doublesampling.rules.optimal_arm.regions import (
+    CENTRE,
+    EXACT,
+    LOWER,
+    TAIL,
+    UPPER,
+    Fineness,
+    panel_bottom,
+    panel_step,
+    survey,
+)
+
+FloatArray = NDArray[np.float64]
+
+FINENESS: Fineness = (45.0, 1.2)
+SMALL = 1e-6
+MOST_EDGES = 8192
+"""Panels of work space: a hundred per arm and more."""
+_FAR = -28.0  # a log density over its peak: of two arms that see each other's centre so far out, one is hardly the best
+_MOST_BELOW, _NOTHING = 40, 1e-12  # panels below the floor, and the share of what was found where they may end
+_FALLEN = -10.0  # likewise: F of an arm whose density has fallen so far is small
+
+
+@spliced
+def _log_fall(law: int, parameters: FloatArray, a: int, distance: float) -> float:
+    return laws.log_fall(law, parameters[a, 0], parameters[a, 1], parameters[a, 2], distance)
+
+
+@spliced
+def expected(law: int, parameters: FloatArray, arms: FloatArray) -> bool:
+    """Tell whether some probability of being optimal will surely be small. arms : work space, see survey."""
+    survey(law, parameters, EXACT, arms)
+    surest = 0
+    for a in range(arms.shape[0]):
+        if arms[a, LOWER] > arms[surest, LOWER]:
+            surest = a
+    found = False
+    for a in range(arms.shape[0]):
+        gap = arms[surest, CENTRE] - arms[a, CENTRE]
+        far = gap > 0.0 and _log_fall(law, parameters, a, gap) < _FAR
+        if far and _log_fall(law, parameters, surest, -gap) < _FAR:
+            found = True
+    return found
+
+
+@spliced
+def _mass_below(
+    law: int, parameters: FloatArray, arms: FloatArray, a: int, floor: float, panel: FloatArray
+) -> float:
+    """The probability that one arm lies below the floor, by panels of its own."""
+    total, top = 0.0, floor
+    for _ in range(_MOST_BELOW):
+        step = panel_step(law, parameters, FINENESS[1], arms, a, top)
+        if not top - step < top:
+            break
+        panel_densities(law, parameters[a : a + 1], arms[a : a + 1], top, 0.5 * step, panel)
+        inside = panel_share(panel[0, 0])
+        total += inside
+        if inside <= _NOTHING * total:
+            break
+        top -= step
+    return total
+
+
+@spliced
+def _fill_edges(law: int, parameters: FloatArray, arms: FloatArray, floor: float, edges: FloatArray) -> int:
+    """Where panels begin and end, from the highest reward down to the floor; returns how many edges there are."""
+    edges[0] = -math.inf
+    for a in range(arms.shape[0]):
+        edges[0] = max(edges[0], arms[a, UPPER])
+    count = 1
+    while edges[count - 1] > floor and count < edges.size:
+        bottom = panel_bottom(law, parameters, FINENESS[1], arms, edges[count - 1], floor)
+        if not bottom < edges[count - 1]:  # narrower than the spacing of floating-point numbers
+            break
+        edges[count] = bottom
+        count += 1
+    return count
+
+
+@spliced
+def probability_optimal(
+    law: int, parameters: FloatArray, masses: FloatArray, arms: FloatArray, panel: FloatArray, edges: FloatArray,
+    below: FloatArray,
+) -> None:  # fmt: skip
+    """Fill masses with p_a as quadrature.probability_optimal does, right relative to itself down to about 1e-15.
+
+    Work space: edges (edge), below (edge, arm): the probability that an arm lies below an edge, nan where its tail
+    above tells it well enough; the rest as there.
+    """
+    count = parameters.shape[0]
+    floor = survey(law, parameters, FINENESS, arms)
+    last = _fill_edges(law, parameters, arms, floor, edges) - 1
+    bottom = edges[last]
+    for a in range(count):
+        strong = arms[a, CENTRE] > bottom and _log_fall(law, parameters, a, bottom - arms[a, CENTRE]) < _FALLEN
+        below[last, a] = math.nan
+        if strong:
+            below[last, a] = _mass_below(law, parameters, arms, a, bottom, panel)
+            arms[a, TAIL] = 0.0
+    for i in range(last - 1, -1, -1):
+        panel_densities(law, parameters, arms, edges[i], 0.5 * (edges[i] - edges[i + 1]), panel)
+        for a in range(count):
+            below[i, a] = below[i + 1, a] + panel_share(panel[a, 0])
+    for a in range(count):
+        masses[a] = arms[a, TAIL] = 0.0
+    for i in range(last):
+        panel_densities(law, parameters, arms, edges[i], 0.5 * (edges[i] - edges[i + 1]), panel)
+        for a in range(count):
+            if not math.isnan(below[i + 1, a]):
+                gather_from_below(panel[a, 0], below[i + 1, a], panel[a, 1])
+        panel_masses(count, panel, masses)
+    complete(floor, masses, arms)

@@ -1,0 +1,51 @@
+"""Beliefs of two numbers per arm, Beta and Gamma, whose counts may fade: what is paid, what is learned, what is best."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doublesampling.rules import laws, posterior, worlds
+from doublesampling.rules.compiled import spliced
+from doublesampling.rules.draws import Address
+from doublesampling.rules.optimal_arm import compare_beta_gamma, quadrature
+from doublesampling.rules.optimal_arm.regions import QUICK_BETA
+
+FloatArray = NDArray[np.float64]
+
+
+@spliced
+def learn(
+    law: int, first: FloatArray, second: FloatArray, prior_first: FloatArray, prior_second: FloatArray,
+    discount: float, arm: int, paid: float,
+) -> None:  # fmt: skip
+    """Every arm forgets by the discount, then the played one learns, in place; float arrays (arm)."""
+    if discount < 1.0:
+        for a in range(first.size):
+            first[a] = posterior.forget(first[a], prior_first[a], discount)
+            second[a] = posterior.forget(second[a], prior_second[a], discount)
+    if law == laws.BETA:
+        first[arm], second[arm] = posterior.beta_update(first[arm], second[arm], paid)
+    elif law == laws.GAMMA:
+        first[arm], second[arm] = posterior.gamma_poisson_update(first[arm], second[arm], paid)
+    else:
+        first[arm], second[arm] = posterior.gamma_exponential_update(first[arm], second[arm], paid)
+
+
+@spliced
+def pay(law: int, mean: float, arm: int, address: Address) -> float:
+    """What the world pays whose belief has this law."""
+    if law == laws.BETA:
+        paid = worlds.bernoulli_reward(mean, arm, address)
+    elif law == laws.GAMMA:
+        paid = worlds.poisson_reward(mean, arm, address)
+    else:
+        paid = worlds.exponential_reward(mean, arm, address)
+    return paid
+
+
+@spliced
+def fill_optimality(law: int, parameters: FloatArray, p: FloatArray, survey: FloatArray, panel: FloatArray) -> None:
+    """Sampling one, right to 1e-6."""
+    if compare_beta_gamma.resolved(law, parameters):
+        p[0], p[1], _ = compare_beta_gamma.first_above_second(law, parameters)
+    else:
+        quadrature.probability_optimal(law, parameters, QUICK_BETA, p, survey, panel)

@@ -1,0 +1,101 @@
+"""How a history changes a belief's statistics, one observation after another: what Python calls to learn."""
+
+import functools
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doublesampling.rules import dirichlet, posterior, two_parameter_laws
+from doublesampling.rules.cached import kept
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+@kept
+def _nig_follow(
+    mean: FloatArray, root: FloatArray, alpha: FloatArray, beta: FloatArray, arms: IntArray, contexts: FloatArray,
+    rewards: FloatArray, forgets: bool, anchors: FloatArray, work: FloatArray,
+) -> None:  # fmt: skip
+    for i in range(arms.size):
+        if forgets:
+            for a in range(alpha.size):
+                alpha[a], beta[a] = posterior.nig_forget(mean[a], root[a], alpha[a], beta[a], anchors[a], work)
+        a = arms[i]
+        alpha[a], beta[a] = posterior.nig_update(mean[a], root[a], alpha[a], beta[a], contexts[i], rewards[i], work)
+
+
+def nig_follow(
+    mean: FloatArray, root: FloatArray, alpha: FloatArray, beta: FloatArray, arms: IntArray, contexts: FloatArray,
+    rewards: FloatArray, forgets: bool, anchors: FloatArray,
+) -> None:  # fmt: skip
+    """Follow a history of weights, in place; before each observation every arm may forget."""
+    work = np.empty(mean.shape[1])
+    _nig_follow(mean, root, alpha, beta, arms, contexts, rewards, forgets, anchors, work)
+
+
+@kept
+def _logistic_follow(
+    mean: FloatArray, root: FloatArray, arms: IntArray, contexts: FloatArray, rewards: FloatArray, work: FloatArray,
+    scaled: FloatArray,
+) -> None:  # fmt: skip
+    for i in range(arms.size):
+        posterior.logistic_update(mean[arms[i]], root[arms[i]], contexts[i], rewards[i], scaled, work)
+
+
+def logistic_follow(
+    mean: FloatArray, root: FloatArray, arms: IntArray, contexts: FloatArray, rewards: FloatArray
+) -> None:
+    """Follow a history of log odds, in place."""
+    size = mean.shape[1]
+    _logistic_follow(mean, root, arms, contexts, rewards, np.empty(size), np.empty(size))
+
+
+@functools.cache
+def _pairs_follow(law: int) -> Callable[..., None]:
+    @kept
+    def follow(
+        first: FloatArray, second: FloatArray, arms: IntArray, rewards: FloatArray, prior_first: FloatArray,
+        prior_second: FloatArray, discount: float,
+    ) -> None:  # fmt: skip
+        for i in range(arms.size):
+            two_parameter_laws.learn(law, first, second, prior_first, prior_second, discount, arms[i], rewards[i])
+
+    return follow
+
+
+def pairs_follow(
+    law: int, first: FloatArray, second: FloatArray, arms: IntArray, rewards: FloatArray,
+    prior_first: FloatArray, prior_second: FloatArray, discount: float,
+) -> None:  # fmt: skip
+    """Follow a history of a belief with two numbers per arm (Beta or Gamma), in place."""
+    _pairs_follow(law)(first, second, arms, rewards, prior_first, prior_second, discount)
+
+
+@kept
+def categories_follow(
+    concentration: FloatArray, prior: FloatArray, discount: float, arms: IntArray, found: IntArray
+) -> None:
+    """Follow a history of categories, in place."""
+    for i in range(arms.size):
+        dirichlet.learn(concentration, prior, discount, arms[i], found[i])
+
+
+@kept
+def _fill_marginals(
+    mean: FloatArray, root: FloatArray, alpha: FloatArray, beta: FloatArray, noise: FloatArray, context: FloatArray,
+    out: FloatArray,
+) -> None:  # fmt: skip
+    for a in range(mean.shape[0]):
+        location, scale, freedom = posterior.nig_marginal(mean[a], root[a], alpha[a], beta[a], noise[a], context)
+        out[a, 0], out[a, 1], out[a, 2] = location, scale, freedom
+
+
+def nig_marginals(
+    mean: FloatArray, root: FloatArray, alpha: FloatArray, beta: FloatArray, noise: FloatArray, context: FloatArray
+) -> FloatArray:
+    """Return the marginals of every arm at a context, float array (arm, 3)."""
+    out = np.empty((mean.shape[0], 3))
+    _fill_marginals(mean, root, alpha, beta, noise, context, out)
+    return out
