@@ -25,7 +25,7 @@ ROUTES = {
     ("GET", f"{E}/decisions"): READ,
     ("GET", f"{E}/decisions/{{id}}"): READ,
     ("PUT", f"{E}/decisions/{{id}}/outcome"): WRITE,
-    ("POST", f"{E}/decisions/{{id}}/amendments"): WRITE,
+    ("POST", f"{E}/decisions/{{id}}/amendments"): ADMIN,
     ("POST", f"{E}/outcomes"): WRITE,
     ("GET", f"{E}/posterior"): READ,
     ("GET", f"{E}/series"): READ,
@@ -134,20 +134,18 @@ def test_a_writer_is_blind(house):
     c, headers, _, _ = house
     address, writer = "/v1/experiments/trial", headers["writer"]
     made = c.post(f"{address}/decisions", json={"unit": "blind"}, headers=writer)
-    assert set(made.json()) == {"id", "number", "unit", "arm", "arm_name", "asked_at", "repeated"}
+    assert set(made.json()) == {"id", "unit", "arm", "arm_name", "asked_at", "repeated"}
     again = c.post(f"{address}/decisions", json={"unit": "blind"}, headers=writer)
     outcome = f"{address}/decisions/{made.json()['id']}/outcome"
     told = c.put(outcome, json={"reward": 1}, headers=writer)
-    conflict = c.put(outcome, json={"reward": 0}, headers=writer)
+    other = c.put(outcome, json={"reward": 0}, headers=writer)
     batch = {"outcomes": [{"decision": made.json()["id"], "reward": 0}]}
-    refused = c.post(f"{address}/outcomes", json=batch, headers=writer)
-    assert [a.status_code for a in (made, again, told, conflict, refused)] == [201, 200, 201, 409, 409]
-    for answer in (conflict, refused):
-        assert "outcome 1" not in answer.text
+    several = c.post(f"{address}/outcomes", json=batch, headers=writer)
+    assert [a.status_code for a in (made, again, told, other, several)] == [201, 200, 201, 200, 200]
     seen = c.get(address, headers=writer)
     assert seen.json()["results"] is None
     assert "etag" not in seen.headers
-    for answer in (made, again, told, conflict, refused, seen, c.get("/v1/experiments", headers=writer)):
+    for answer in (made, again, told, other, several, seen, c.get("/v1/experiments", headers=writer)):
         assert not any(word in json.dumps(answer.json()) for word in RESULTS), answer.text
 
 
@@ -174,7 +172,9 @@ def test_only_digests_are_stored_and_a_revoked_key_is_dead(sqlite_url, tmp_path)
 
 def test_making_the_first_key_closes_the_door(sqlite_url):
     with client(sqlite_url) as c:
-        assert c.get("/v1/me").json() == {"role": "admin", "experiment": None, "keyless": True, "version": "0.1.0"}
+        me = c.get("/v1/me").json()
+        assert (me["role"], me["experiment"], me["keyless"]) == ("admin", None, True)
+        assert me["scopes"] == ["ask", "tell", "amend", "read", "admin"]
         make_key(sqlite_url, "admin")
         two_seconds_later(c)
         assert c.get("/v1/me").status_code == 401
@@ -224,10 +224,8 @@ def test_a_writer_who_repeats_a_tell_learns_nothing_new(house):
         f"{address}/outcomes", json={"outcomes": [{"decision": made, "reward": 1}]}, headers=headers["writer"]
     )
     for found in (again.json(), batch.json()["outcomes"][0]):
+        assert set(found) == set(first) == {"decision", "repeated", "detail"}
         assert found["repeated"]
-        assert {k: found[k] for k in ("reward", "kind", "revision", "reason")} == {
-            k: first[k] for k in ("reward", "kind", "revision", "reason")
-        }
     for text in (again.text, batch.text):
         assert "committee" not in text
         assert "adm" not in text

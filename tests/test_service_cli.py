@@ -45,9 +45,10 @@ def test_a_key_for_an_experiment_that_is_not_there(capsys, sqlite_url):
 
 
 def test_a_role_must_be_named(capsys, sqlite_url):
-    with pytest.raises(SystemExit):
-        main(["key", "create", "--storage", sqlite_url])
-    assert "--role" in capsys.readouterr().err
+    for words in ((), ("--role", "writer", "--scopes", "ask"), ("--scopes", "ask,fly"), ("--scopes", "ask,admin")):
+        status, out, err = command(capsys, "key", "create", "--storage", sqlite_url, *words)
+        assert (status, out) == (1, "")
+        assert "--role" in err or "scopes must be" in err
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
@@ -97,4 +98,4 @@ def test_without_the_extra_serve_says_what_to_install(sqlite_url):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 1
-    assert "pip install 'doublesampling[service]'" in done.stderr
+    assert "pip install '.[service]'" in done.stderr

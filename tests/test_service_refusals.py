@@ -107,7 +107,7 @@ def test_headers_forbid_everything_that_is_not_needed(sqlite_url):
 
 
 def test_simulations_wait_in_a_short_queue(sqlite_url, monkeypatch):
-    monkeypatch.setattr("doublesampling.service.desk.Slow.submit", lambda self, work: None)
+    monkeypatch.setattr("doublesampling.service.pools.DaemonPool.submit", lambda self, work, *more: None)
     with client(sqlite_url) as c:
         address = trial(c)
         wish = {"truth": [0.1, 0.2, 0.3], "realizations": 20}

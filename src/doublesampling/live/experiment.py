@@ -51,9 +51,14 @@ class Experiment:
         storage: str | Store | None = None,
         units: str = "once",
         actor: str | None = None,
+        codes: bool | Sequence[str] = False,
     ) -> Self:
-        """Make an experiment. With ``units="once"`` a unit that is asked again gets the decision it has."""
-        design = make_design(arms, belief, policy, secrets.randbits(63) if seed is None else seed, units)
+        """Make an experiment. With ``units="once"`` a unit that is asked again gets the decision it has.
+
+        With ``codes`` the service shows keys that may not see results a code instead of an arm's name: True for random
+        codes, or a list with one per arm.
+        """
+        design = make_design(arms, belief, policy, secrets.randbits(63) if seed is None else seed, units, codes)
         rehearse(design)
         called = check_text("name", name)
         who = default_actor() if actor is None else check_text("actor", actor)

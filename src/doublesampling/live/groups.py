@@ -58,14 +58,15 @@ class Writer:
         imputed: bool = False,
         reason: str | None = None,
         actor: str | None = None,
+        keep: bool = False,
     ) -> "Future[Outcome]":
-        """What came of a decision. See ``Experiment.tell``."""
+        """What came of a decision. See ``Experiment.tell``; for ``keep``, ``telling.tell``."""
         book = experiment._book
         pair = telling._check_id(decision), book.design.belief.check_reward(reward)
         why = None if reason is None else check_text("reason", reason)
         return self._put(
-            ("tell", book.id, actor, imputed, why),
-            lambda items: telling.tell(book, items, imputed, why, actor),
+            ("tell", book.id, actor, imputed, why, keep),
+            lambda items: telling.tell(book, items, imputed, why, actor, keep),
             pair,
         )
 

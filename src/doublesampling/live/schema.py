@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 VERSION_TABLE = "ds_version"
-APPEND_ONLY = ("ds_experiments", "ds_decisions", "ds_outcomes", "ds_events", "ds_eras", "ds_keys")
+APPEND_ONLY = ("ds_experiments", "ds_decisions", "ds_outcomes", "ds_events", "ds_eras", "ds_keys", "ds_reads")
 
 metadata = sa.MetaData()
 Number = sa.BigInteger().with_variant(sa.Integer, "sqlite")
@@ -153,7 +153,23 @@ keys = sa.Table(  # of the service; a revocation is a row too
     sa.Column("role", sa.Text),
     sa.Column("experiment", sa.Text),  # null: every experiment
     sa.Column("label", sa.Text),
+    sa.Column("expires", Instant),  # null: never; of a revocation: when it takes effect, null for at once
+    sa.Column("scopes", sa.Text),  # null: those of the role
+    sa.Column("replaces", sa.Text),  # the key that this one was rotated from
     *_audit(),
     sa.UniqueConstraint("key", "kind", name="ds_keys_kind"),
     sa.UniqueConstraint("digest", name="ds_keys_digest"),
+)
+
+reads = sa.Table(  # of the service: who looked at what, and who exported it
+    "ds_reads",
+    metadata,
+    sa.Column("seq", Number, primary_key=True),
+    sa.Column("action", sa.Text, nullable=False),
+    sa.Column("experiment", sa.Text),
+    sa.Column("detail", sa.Text),
+    sa.Column("count", Number, nullable=False),  # how often between at and until
+    sa.Column("until", Instant, nullable=False),
+    *_audit(),
+    sa.Index("ds_reads_experiment", "experiment", "seq"),
 )

@@ -18,9 +18,18 @@ _CHUNK = 500
 
 
 def tell(
-    book: Book, told: Sequence[tuple[object, object]], imputed: bool, reason: str | None, actor: str | None
+    book: Book,
+    told: Sequence[tuple[object, object]],
+    imputed: bool,
+    reason: str | None,
+    actor: str | None,
+    keep: bool = False,
 ) -> list[Outcome]:
-    """Add outcomes, all of them or none; what is already there is left as it is."""
+    """Add outcomes, all of them or none; what is already there is left as it is.
+
+    With ``keep``, an outcome that is already there stays whatever is told now, without a conflict: who is blind to
+    results must not learn from an answer whether the stored value is another one.
+    """
     signed = book.signed(actor)
     wanted = [(_check_id(decision), book.design.belief.check_reward(reward)) for decision, reward in told]
 
@@ -29,7 +38,7 @@ def tell(
         new, answers = [], []
         for decision, reward in wanted:
             earlier = revisions.setdefault(decision, [])
-            standing = _standing(earlier, reward, imputed, decision)
+            standing = _standing(earlier, reward, imputed, decision, keep)
             if standing is None:
                 row = _row(asked[decision], earlier, reward, "imputed" if imputed else "told", imputed, reason) | signed
                 new.append(row)
@@ -98,14 +107,14 @@ def _find(book: Book, connection: Connection, ids: Sequence[str]) -> tuple[dict[
     return asked, revisions
 
 
-def _standing(earlier: list[Any], reward: float, imputed: bool, decision: str) -> Any:
+def _standing(earlier: list[Any], reward: float, imputed: bool, decision: str, keep: bool) -> Any:
     """The outcome that makes this tell a repetition; None where it is news; a conflict where it contradicts."""
     real = [row for row in earlier if not row["imputed"]]
     against = real or (earlier if imputed else [])
     if not against:
         return None
     # the first value, which a repeated tell carries, or the one that an amendment made of it
-    if reward in (against[0]["reward"], against[-1]["reward"]):
+    if keep or reward in (against[0]["reward"], against[-1]["reward"]):
         return against[-1]
     raise ConflictError(
         f"Decision {decision!r} already has the outcome {against[-1]['reward']:g}; {reward:g} was told now and not "

@@ -12,7 +12,7 @@ from doublesampling.errors import NotFoundError, NotOursError, TooNewError, TooO
 from doublesampling.live.schema import APPEND_ONLY, VERSION_TABLE, decisions, eras, events, experiments, outcomes
 from doublesampling.live.store import Store
 
-HEAD = 2
+HEAD = 3
 """The schema version that this package reads and writes."""
 
 

@@ -145,6 +145,17 @@ def history_count(book: Book) -> int:
         return sum(int(json.loads(row.content)["count"]) for row in connection.execute(query))
 
 
+def last_activity(book: Book) -> datetime.datetime | None:
+    """When the latest decision, outcome or event was written; None where there is none."""
+    queries = [
+        sa.select(table.c.at).where(table.c.experiment == book.id).order_by(table.c.xid.desc()).limit(1)
+        for table in (decisions, outcomes, events)
+    ]
+    with book.store.reading() as connection:
+        found = [connection.execute(query).scalar() for query in queries]
+    return max((at for at in found if at is not None), default=None)
+
+
 def next_allocation(book: Book, known: Known, context: Any) -> tuple[list[float | None], int]:
     """With which probability each arm would come next, and how many candidates would be drawn. Nothing is decided."""
     time = known.decisions + 1

@@ -1,13 +1,11 @@
-"""The desk: what a running service holds: store, keys, writer, open experiments, and threads for reading."""
+"""What a running service holds: store, keys, writer, open experiments, and its threads."""
 
-import asyncio
 import logging
-import queue
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any
+
+import sqlalchemy as sa
 
 from doublesampling.errors import NotFoundError
 from doublesampling.live import upgrade
@@ -15,61 +13,42 @@ from doublesampling.live.book import Book
 from doublesampling.live.experiment import Experiment
 from doublesampling.live.groups import Writer
 from doublesampling.live.opening import open_store
+from doublesampling.live.schema import experiments
 from doublesampling.live.tally import Tally
-from doublesampling.service.keys import Ring
+from doublesampling.service.key_cache import KeyCache
 from doublesampling.service.metrics import Metrics
+from doublesampling.service.pools import Pools
 
-T = TypeVar("T")
 log = logging.getLogger("doublesampling.service")
 _BITE = 4000  # decisions that one request adds to a tally
 _PATIENCE = 2.0  # seconds before a long log is counted in the background
 _WARM = 20
-_THREADS = 4  # for reading: more would only take turns at the interpreter
 
 
-class Slow:
-    """One thread for what takes minutes. A server that is stopped does not wait for it: it only reads."""
+class Desk(Pools):
+    """What one process holds."""
 
-    def __init__(self) -> None:
-        self._waiting: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        threading.Thread(target=self._run, name="doublesampling-slow", daemon=True).start()
-
-    def submit(self, work: Callable[[], None]) -> None:
-        """Do this after what was submitted before. It must catch its own errors."""
-        self._waiting.put(work)
-
-    def _run(self) -> None:
-        while True:
-            self._waiting.get()()
-
-
-class Desk:
-    """One per process. Databases are only touched from threads, never from the event loop."""
-
-    def __init__(self, storage: str | None) -> None:
+    def __init__(self, storage: str | None, require_keys: bool = False) -> None:
+        super().__init__()
         self.store = open_store(storage)
         upgrade.ensure(self.store)
-        self.ring = Ring(self.store)
+        self.ring = KeyCache(self.store, require_keys)
         self.ring.refresh()
         self.writer, self.metrics = Writer(), Metrics()
         self.jobs: dict[str, Any] = {}
         """Simulations and replays under way or done, by their id."""
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="doublesampling-reader")
-        self.slow = Slow()
         self._open: dict[str, Experiment] = {}
         self._tallies: dict[str, Tally] = {}
         self._lock, self._counting, self._closed = threading.Lock(), set[str](), False
-
-    async def run(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Do something that reads or writes the store, in a thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
 
     def open(self, name: str) -> Experiment:
         """An experiment by its name; it stays open, because nothing is ever deleted."""
         found = self._open.get(name)
         if found is not None:
             return found
-        if not any(listed["name"] == name for listed in Experiment.list(self.store)):
+        with self.store.reading() as connection:
+            there = connection.execute(sa.select(experiments.c.id).where(experiments.c.name == name)).first()
+        if there is None:
             raise NotFoundError(f"No experiment is called {name[:100]!r}. GET /v1/experiments lists them.")
         with self._lock:
             return self._open.setdefault(name, Experiment.load(name, storage=self.store))
@@ -77,7 +56,7 @@ class Desk:
     async def experiment(self, name: str) -> Experiment:
         """The same, from the event loop."""
         found = self._open.get(name)
-        return found if found is not None else await self.run(self.open, name)
+        return found if found is not None else await self.opening(self.open, name)
 
     def tally(self, book: Book) -> Tally:
         """The running count of an experiment. A long log is counted in the background: nobody waits for it."""
@@ -117,5 +96,5 @@ class Desk:
         """Write what is waiting, then let go."""
         self._closed = True
         self.writer.close()
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        super().close()
         self.store.close()

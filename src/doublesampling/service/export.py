@@ -32,7 +32,7 @@ def _file(media: str, about: str) -> dict[int | str, dict[str, Any]]:
 async def export_csv(desk: TheDesk, caller: Reader, name: str) -> StreamingResponse:
     """The decisions with their latest outcomes as CSV."""
     experiment = await desk.experiment(name)
-    return _answer(await desk.run(_begun, _text(experiment, "csv")), experiment, "csv", "text/csv")
+    return _answer(await desk.read(_begun, _text(experiment, "csv")), experiment, "csv", "text/csv")
 
 
 @router.get(
@@ -43,7 +43,7 @@ async def export_csv(desk: TheDesk, caller: Reader, name: str) -> StreamingRespo
 async def export_jsonl(desk: TheDesk, caller: Reader, name: str) -> StreamingResponse:
     """The decisions with their latest outcomes as JSON lines."""
     experiment = await desk.experiment(name)
-    return _answer(await desk.run(_begun, _text(experiment, "jsonl")), experiment, "jsonl", "application/x-ndjson")
+    return _answer(await desk.read(_begun, _text(experiment, "jsonl")), experiment, "jsonl", "application/x-ndjson")
 
 
 @router.get(
@@ -54,7 +54,7 @@ async def export_jsonl(desk: TheDesk, caller: Reader, name: str) -> StreamingRes
 async def export_parquet(desk: TheDesk, caller: Reader, name: str) -> StreamingResponse:
     """The decisions with their latest outcomes as a Parquet file."""
     experiment = await desk.experiment(name)
-    file = await desk.run(_parquet, experiment)
+    file = await desk.read(_parquet, experiment)
     return _answer(_read(file), experiment, "parquet", "application/vnd.apache.parquet")
 
 

@@ -1,8 +1,10 @@
 """Routes of results: posterior, series, health, replay. For readers and admins only."""
 
+import asyncio
 import datetime
 import math
-import threading
+from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -11,8 +13,9 @@ from fastapi import APIRouter, Query, Response
 from doublesampling.errors import ContextError
 from doublesampling.live import watching
 from doublesampling.live.experiment import Experiment
+from doublesampling.live.replay import Replay
 from doublesampling.service import findings as m
-from doublesampling.service.access import Reader, TheDesk
+from doublesampling.service.access import Caller, Reader, TheDesk
 from doublesampling.service.desk import Desk
 from doublesampling.service.problems import log
 
@@ -30,7 +33,7 @@ async def posterior(
 ) -> m.Posterior:
     """What is believed of each arm now: posterior mean, interval, probability of being the best, next allocation."""
     experiment = await desk.experiment(name)
-    return await desk.run(_posterior, experiment, _numbers(context), density)
+    return await desk.read(_posterior, experiment, _numbers(context), density)
 
 
 def _numbers(text: str | None) -> list[float] | None:
@@ -109,7 +112,7 @@ async def series(
             complete=tally.complete,
         )
 
-    return await desk.run(work)
+    return await desk.read(work)
 
 
 @router.get("/health")
@@ -129,49 +132,62 @@ async def health(desk: TheDesk, caller: Reader, name: str) -> m.Health:
             replay=_replayed(desk, experiment),
         )
 
-    return await desk.run(work)
+    return await desk.read(work)
 
 
+@dataclass
 class _Replaying:
     """A replay under way, or done."""
 
-    def __init__(self, version: str) -> None:
-        self.version, self.done = version, threading.Event()
-        self.found: Any = None
-        self.at: datetime.datetime | None = None
+    version: str
+    job: "Future[Replay] | None" = None
+    at: datetime.datetime | None = None
+
+    @property
+    def found(self) -> Replay | None:
+        """What it found, where it is done and did not fail."""
+        if self.job is None or not self.job.done() or self.job.cancelled() or self.job.exception() is not None:
+            return None
+        return self.job.result()
 
 
 @router.get("/replay", responses={202: {"model": m.ReplayView, "description": "still under way; ask again"}})
 async def replay(desk: TheDesk, caller: Reader, name: str, response: Response) -> m.ReplayView:
     """Recompute every decision from the log. A long log takes longer than a request may: then ask again."""
     experiment = await desk.experiment(name)
-    running = await desk.run(_start_replay, desk, experiment)
-    await desk.run(running.done.wait, _WAIT)
-    if not running.done.is_set():
+    version = await desk.read(lambda: str(experiment.known.snapshot))
+    running = _start_replay(desk, experiment, version, caller)
+    assert running.job is not None
+    waiting = asyncio.wrap_future(running.job)
+    waiting.add_done_callback(lambda job: job.cancelled() or job.exception())  # a failure is said in the view
+    done, _ = await asyncio.wait([waiting], timeout=_WAIT)  # parks no thread
+    if not done:
         response.status_code = 202
-    found = await desk.run(_replayed, desk, experiment)
+    found = await desk.read(_replayed, desk, experiment)
     assert found is not None
     return found
 
 
-def _start_replay(desk: Desk, experiment: Experiment) -> _Replaying:
+def _start_replay(desk: Desk, experiment: Experiment, version: str, caller: Caller) -> _Replaying:
     """A replay of the log as it is now; one that is under way, or has seen just this log, is used again."""
-    version, place = str(experiment.known.snapshot), f"replay {experiment.name}"
+    place = f"replay {experiment.name}"
     last: _Replaying | None = desk.jobs.get(place)
-    if last is not None and (not last.done.is_set() or (last.version == version and last.found is not None)):
+    done = last is not None and last.job is not None and last.job.done()
+    if last is not None and (not done or (last.version == version and last.found is not None)):
         return last
-    fresh = desk.jobs[place] = _Replaying(version)
+    fresh = _Replaying(version)
 
-    def work() -> None:
+    def work() -> Replay:
         try:
-            fresh.found = experiment.replay()
+            return experiment.replay()
         except Exception:
             log.exception("a replay failed")
+            raise
         finally:
             fresh.at = datetime.datetime.now(datetime.UTC)
-            fresh.done.set()
 
-    desk.slow.submit(work)
+    fresh.job = desk.submit_long(caller.shown, work)
+    desk.jobs[place] = fresh
     return fresh
 
 
@@ -180,8 +196,9 @@ def _replayed(desk: Desk, experiment: Experiment) -> m.ReplayView | None:
     if last is None:
         return None
     found = last.found
+    over = last.job is not None and last.job.done()
     return m.ReplayView(
-        status="done" if found is not None else "failed" if last.done.is_set() else "running",
+        status="done" if found is not None else "failed" if over else "running",
         agrees=None if found is None else found.agrees,
         decisions=None if found is None else found.decisions,
         different=None if found is None else found.different,
