@@ -37,6 +37,16 @@ def check_port(host: str, port: int) -> None:
             raise SettingError(f"{host} port {port} cannot be served from: {reason}. Choose another --port.") from None
 
 
+def _networks(addresses: list[str]) -> tuple[str, ...]:
+    """Addresses or networks of proxies, checked."""
+    for each in addresses:
+        try:
+            ipaddress.ip_network(each, strict=False)
+        except ValueError:
+            raise SettingError(f"--proxy takes an address or network such as 10.0.0.0/8, got {each!r}.") from None
+    return tuple(addresses)
+
+
 def _check_keys(ring: Any, host: str | None) -> None:
     """Refuse to start without keys where they are required; ``host`` is an address that others can reach, or None."""
     try:
@@ -57,11 +67,19 @@ def run(options: Any) -> int:
         import uvicorn
 
         from doublesampling.service.app import create_app
+        from doublesampling.service.protocol import Limits, fit_to_files, limited_protocol
     except ImportError as missing:
         raise MissingExtraError(
             f"serve needs FastAPI and uvicorn ({missing.name} is missing). In a clone: pip install '.[service]'"
         ) from None
     port = checks.integer("--port", options.port, least=0, most=65535)
+    limits = fit_to_files(
+        Limits(
+            connections=checks.integer("--max-connections", options.max_connections, least=16, most=100_000),
+            per_address=checks.integer("--max-per-address", options.max_per_address, least=1, most=100_000),
+            exempt=_networks(options.proxy),
+        )
+    )
     elsewhere = not binds_loopback(options.host)
     app = create_app(options.storage, require_keys=options.require_keys or elsewhere)
     keyless, console = app.state.desk.ring.keyless, Console(highlight=False, soft_wrap=True)
@@ -89,12 +107,13 @@ def run(options: Any) -> int:
         host=options.host,
         port=port,
         access_log=False,
-        log_level="warning",
+        log_level="error",
         server_header=False,
         proxy_headers=False,  # nothing here believes who a client says it is
-        timeout_keep_alive=30,
+        http=limited_protocol(limits),
+        timeout_keep_alive=limits.idle_seconds,
         timeout_graceful_shutdown=10,
-        limit_concurrency=2000,
+        backlog=4096,
         lifespan="on",
         ws="none",
     )

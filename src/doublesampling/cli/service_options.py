@@ -20,6 +20,12 @@ def add_serve(commands: Any, run: Callable[[argparse.Namespace], int], help_form
     serve.add_argument("--host", default="127.0.0.1", metavar="H", help="the address to listen at")
     serve.add_argument("--require-keys", action="store_true",
                        help="never serve without keys (implied by a --host that others can reach)")  # fmt: skip
+    serve.add_argument("--max-connections", type=int, default=1000, metavar="N",
+                       help="open connections in all; beyond, the one that waits longest is closed")  # fmt: skip
+    serve.add_argument("--max-per-address", type=int, default=100, metavar="N",
+                       help="open connections of one address, except this machine's and a proxy's")  # fmt: skip
+    serve.add_argument("--proxy", action="append", default=[], metavar="ADDRESS",
+                       help="an address or network without a limit of its own, because many share it")  # fmt: skip
     serve.add_argument("--port", type=int, default=8000, metavar="P", help="the port to listen at")
 
 

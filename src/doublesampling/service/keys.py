@@ -52,7 +52,7 @@ class Key:
     @property
     def owner(self) -> str:
         """Whose idempotency keys it uses: the first key of its rotations."""
-        return f"key {(self.id, *self.replaces)[-1]}"
+        return (self.id, *self.replaces)[-1]
 
     def _named(self, name: str) -> str:
         return f"key {name}" + (f" ({self.label})" if self.label else "")
