@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 import urllib.request
+from typing import Any
 
 import pytest
 import uvicorn
@@ -207,7 +208,7 @@ class Fake:
 
 def test_an_address_has_its_own_limit_unless_many_share_it():
     loop = asyncio.new_event_loop()
-    table = Connections(Limits(connections=100, per_address=3, exempt=("10.1.0.0/16",)))
+    table: Any = Connections(Limits(connections=100, per_address=3, exempt=("10.1.0.0/16",)))
     try:
         for address, kept in (("192.0.2.1", 3), ("2001:db8::7", 3), ("127.0.0.1", 8), ("::1", 8), ("10.1.2.3", 8)):
             made = [Fake(address, loop) for _ in range(8)]

@@ -1,5 +1,6 @@
 """What a running service holds: store, keys, writer, open experiments, and its threads."""
 
+import asyncio
 import logging
 import threading
 import time
@@ -7,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from doublesampling.errors import NotFoundError
+from doublesampling.errors import NotFoundError, StorageError
 from doublesampling.live import upgrade
 from doublesampling.live.book import Book
 from doublesampling.live.experiment import Experiment
@@ -23,6 +24,8 @@ log = logging.getLogger("doublesampling.service")
 _BITE = 4000  # decisions that one request adds to a tally
 _PATIENCE = 2.0  # seconds before a long log is counted in the background
 _WARM = 20
+_HEALTH = 1.0  # seconds for which a look at the store is believed
+_HANGS = 5.0  # seconds after which a store that does not answer counts as broken
 
 
 class Desk(Pools):
@@ -37,6 +40,8 @@ class Desk(Pools):
         self.writer, self.metrics = Writer(), Metrics()
         self.jobs: dict[str, Any] = {}
         """Simulations and replays under way or done, by their id."""
+        self._health: asyncio.Future[None] | None = None
+        self._looked_at = 0.0
         self._open: dict[str, Experiment] = {}
         self._tallies: dict[str, Tally] = {}
         self._lock, self._counting, self._closed = threading.Lock(), set[str](), False
@@ -57,6 +62,21 @@ class Desk(Pools):
         """The same, from the event loop."""
         found = self._open.get(name)
         return found if found is not None else await self.opening(self.open, name)
+
+    async def check_health(self) -> None:
+        """Raise where the store cannot be used. It is looked at once a second at most, however often somebody asks."""
+        self.ring.check()
+        if self._health is None or (self._health.done() and time.monotonic() - self._looked_at > _HEALTH):
+            self._looked_at = time.monotonic()
+            self._health = asyncio.ensure_future(self.control(self._try_store))
+        try:
+            await asyncio.wait_for(asyncio.shield(self._health), _HANGS)
+        except TimeoutError:
+            raise StorageError(f"{self.store.where} has not answered for {_HANGS:g} s.") from None
+
+    def _try_store(self) -> None:
+        with self.store.reading() as connection:
+            connection.execute(sa.text("SELECT 1"))
 
     def tally(self, book: Book) -> Tally:
         """The running count of an experiment. A long log is counted in the background: nobody waits for it."""

@@ -1,9 +1,8 @@
 """Routes of files: the log as CSV, JSON lines or Parquet, written page by page, so that no log is too long."""
 
 import io
-import tempfile
-from collections.abc import Iterator
-from typing import IO, Any
+from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
@@ -11,17 +10,11 @@ from fastapi.responses import StreamingResponse
 from doublesampling.errors import MissingExtraError
 from doublesampling.live import reading
 from doublesampling.live.experiment import Experiment
-from doublesampling.service.access import Reader, TheDesk
+from doublesampling.service.access import Caller, Reader, TheDesk
+from doublesampling.service.desk import Desk
 
 router = APIRouter(prefix="/v1/experiments/{name}", tags=["results"])
 _PAGE = 5000  # decisions in memory at once
-_PIECE = 1 << 18
-
-
-def _answer(pieces: Iterator[bytes], experiment: Experiment, form: str, media: str) -> StreamingResponse:
-    plain = "".join(c if c.isascii() and c.isalnum() else "-" for c in experiment.name)[:80]
-    headers = {"Content-Disposition": f'attachment; filename="{plain}.{form}"'}
-    return StreamingResponse(pieces, media_type=media, headers=headers)
 
 
 def _file(media: str, about: str) -> dict[int | str, dict[str, Any]]:
@@ -30,9 +23,8 @@ def _file(media: str, about: str) -> dict[int | str, dict[str, Any]]:
 
 @router.get("/export.csv", response_class=StreamingResponse, responses=_file("text/csv", "one line per decision"))
 async def export_csv(desk: TheDesk, caller: Reader, name: str) -> StreamingResponse:
-    """The decisions with their latest outcomes as CSV."""
-    experiment = await desk.experiment(name)
-    return _answer(await desk.read(_begun, _text(experiment, "csv")), experiment, "csv", "text/csv")
+    """Export the decisions with their latest outcomes as CSV."""
+    return await _export(desk, caller, name, "csv", "text/csv")
 
 
 @router.get(
@@ -41,9 +33,8 @@ async def export_csv(desk: TheDesk, caller: Reader, name: str) -> StreamingRespo
     responses=_file("application/x-ndjson", "one JSON object per decision and line"),
 )
 async def export_jsonl(desk: TheDesk, caller: Reader, name: str) -> StreamingResponse:
-    """The decisions with their latest outcomes as JSON lines."""
-    experiment = await desk.experiment(name)
-    return _answer(await desk.read(_begun, _text(experiment, "jsonl")), experiment, "jsonl", "application/x-ndjson")
+    """Export the decisions with their latest outcomes as JSON lines."""
+    return await _export(desk, caller, name, "jsonl", "application/x-ndjson")
 
 
 @router.get(
@@ -52,69 +43,111 @@ async def export_jsonl(desk: TheDesk, caller: Reader, name: str) -> StreamingRes
     responses=_file("application/vnd.apache.parquet", "a Parquet file"),
 )
 async def export_parquet(desk: TheDesk, caller: Reader, name: str) -> StreamingResponse:
-    """The decisions with their latest outcomes as a Parquet file."""
+    """Export the decisions with their latest outcomes as a Parquet file."""
+    return await _export(desk, caller, name, "parquet", "application/vnd.apache.parquet")
+
+
+async def _export(desk: Desk, caller: Caller, name: str, form: str, media: str) -> StreamingResponse:
     experiment = await desk.experiment(name)
-    file = await desk.read(_parquet, experiment)
-    return _answer(_read(file), experiment, "parquet", "application/vnd.apache.parquet")
+    pieces = _pieces(desk, caller, experiment, _Parquet() if form == "parquet" else _Text(form))
+    first = await anext(pieces)  # what fails at once still fails as a problem
 
-
-def _begun(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """The same pieces, the first of them made already: what fails at once still fails as a problem."""
-    first = next(pieces, b"")
-
-    def every() -> Iterator[bytes]:
+    async def every() -> AsyncIterator[bytes]:
         yield first
-        yield from pieces
+        async for piece in pieces:
+            yield piece
 
-    return every()
+    plain = "".join(c if c.isascii() and c.isalnum() else "-" for c in experiment.name)[:80]
+    headers = {"Content-Disposition": f'attachment; filename="{plain}.{form}"'}
+    return StreamingResponse(every(), media_type=media, headers=headers)
 
 
-def _pages(experiment: Experiment) -> Iterator[Any]:
-    after = 0
-    while True:
+async def _pieces(
+    desk: Desk, caller: Caller, experiment: Experiment, write: Callable[[Any], bytes]
+) -> AsyncIterator[bytes]:
+    """The file in pieces, one per page; each page is read and written in a thread for long reads."""
+    after, last = 0, False
+
+    def page(after: int) -> tuple[bytes, int, bool]:
         frame = reading.table(experiment._book, after=after, limit=_PAGE)
-        if len(frame) or after == 0:
-            yield frame
-        if len(frame) < _PAGE:
-            return
-        after = int(frame["number"].iloc[-1])
+        piece = write(frame) if len(frame) or after == 0 else b""
+        over = len(frame) < _PAGE
+        return piece + (write(None) if over else b""), int(frame["number"].iloc[-1]) if len(frame) else after, over
+
+    with desk.exporting(caller.shown):
+        while not last:
+            piece, after, last = await desk.next_page(page, after)
+            yield piece
 
 
-def _text(experiment: Experiment, form: str) -> Iterator[bytes]:
-    for i, frame in enumerate(_pages(experiment)):
+class _Text:
+    """Frames as CSV or JSON lines; None ends the file."""
+
+    def __init__(self, form: str) -> None:
+        self._form, self._begun = form, False
+
+    def __call__(self, frame: Any) -> bytes:
+        if frame is None:
+            return b""
         written = io.BytesIO()
-        reading._write(frame, form, written)
+        reading._write(frame, self._form, written)
         text = written.getvalue()
-        yield text if form == "jsonl" or i == 0 else text.partition(b"\n")[2]  # one line of headings is enough
+        headed, self._begun = self._form == "csv" and self._begun, True
+        return text.partition(b"\n")[2] if headed else text  # one line of headings is enough
 
 
-def _parquet(experiment: Experiment) -> IO[bytes]:
-    try:
-        import pyarrow as pa  # type: ignore[import-untyped]
-        import pyarrow.parquet as pq  # type: ignore[import-untyped]
-    except ImportError:
-        raise MissingExtraError(
-            "Parquet files need pyarrow on the server: pip install 'doublesampling[data]'"
-        ) from None
-    file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  _read closes it, when all is sent
-    writer = None
-    for frame in _pages(experiment):
-        page = pa.Table.from_pandas(_typed(frame), preserve_index=False)
-        writer = writer or pq.ParquetWriter(file, page.schema)
-        writer.write_table(page.cast(writer.schema))
-    assert writer is not None
-    writer.close()
-    file.seek(0)
-    return file
+class _Parquet:
+    """Frames as a Parquet file; None ends it."""
+
+    def __init__(self) -> None:
+        try:
+            import pyarrow as pa  # type: ignore[import-untyped]
+            import pyarrow.parquet as pq  # type: ignore[import-untyped]
+        except ImportError:
+            raise MissingExtraError(
+                "Parquet files need pyarrow on the server. In a clone: pip install '.[data]'"
+            ) from None
+        self._arrow, self._parquet, self._out = pa, pq, _Sink()
+        self._writer: Any = None
+
+    def __call__(self, frame: Any) -> bytes:
+        if frame is None:
+            self._writer.close()
+        else:
+            page = self._arrow.Table.from_pandas(_typed(frame), preserve_index=False)
+            self._writer = self._writer or self._parquet.ParquetWriter(self._out, page.schema)
+            self._writer.write_table(page.cast(self._writer.schema))
+        return self._out.take()
+
+
+class _Sink(io.RawIOBase):
+    """A file that hands out what was written since the last time."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def writable(self) -> bool:
+        """It may be written."""
+        return True
+
+    def write(self, part: Any) -> int:
+        """Keep a piece until ``take``."""
+        self._parts.append(bytes(part))
+        self._size += len(self._parts[-1])
+        return len(self._parts[-1])
+
+    def tell(self) -> int:
+        """How much was written in all."""
+        return self._size
+
+    def take(self) -> bytes:
+        """Hand out what is kept."""
+        found, self._parts = b"".join(self._parts), []
+        return found
 
 
 def _typed(frame: Any) -> Any:
     """Texts stay texts on a page where all of them are missing."""
     texts = [c for c in ("unit", "request_key", "context", "reason") if c in frame]
     return frame.astype(dict.fromkeys(texts, "string"))
-
-
-def _read(file: IO[bytes]) -> Iterator[bytes]:
-    with file:
-        while piece := file.read(_PIECE):
-            yield piece

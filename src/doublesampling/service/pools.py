@@ -8,8 +8,9 @@ import asyncio
 import queue
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from doublesampling.service.problems import RefusedError
@@ -19,6 +20,8 @@ LONG_WAITING = 16
 """Long reads that may wait or run at once; one more is refused with 429."""
 LONG_PER_CALLER = 6
 """The same for one key, so that one reader cannot take every place."""
+EXPORTS = 8
+"""Files that may be sent at once, and half of it to one key."""
 _FULL = "Too many long reads (replays, exports, explanations) are waiting. Try again in a while."
 
 
@@ -59,6 +62,7 @@ class Pools:
         self.simulations = DaemonPool(1, "doublesampling-simulation")
         self._places = threading.Lock()
         self._waiting: Counter[str] = Counter()
+        self._exports: Counter[str] = Counter()
 
     async def control(self, work: Callable[..., T], *arguments: Any) -> T:
         """Do what must always answer: keys and health."""
@@ -95,6 +99,21 @@ class Pools:
         job = self._long.submit(work, *arguments)
         job.add_done_callback(leave)
         return job
+
+    @contextmanager
+    def exporting(self, caller: str) -> Iterator[None]:
+        """Count a file that is being sent; refused where too many are."""
+        if self._exports.total() >= EXPORTS or self._exports[caller] >= EXPORTS // 2:
+            raise RefusedError("too-many", _FULL)
+        self._exports[caller] += 1
+        try:
+            yield
+        finally:
+            self._exports[caller] -= 1
+
+    async def next_page(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Make the next page of a file that was counted by ``exporting``."""
+        return await asyncio.wrap_future(self._long.submit(work, *arguments))
 
     def close(self) -> None:
         """Take no more work; what is running ends by itself."""
