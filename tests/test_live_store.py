@@ -210,8 +210,8 @@ def test_an_old_store_asks_for_the_upgrade(storage):
 
 
 def test_upgrade_is_idempotent(storage):
-    assert upgrade.upgrade(open_store(storage)) == (0, upgrade.HEAD)
-    assert upgrade.upgrade(open_store(storage)) == (upgrade.HEAD, upgrade.HEAD)
+    assert upgrade.upgrade(open_store(storage)) == (0, schema.HEAD)
+    assert upgrade.upgrade(open_store(storage)) == (schema.HEAD, schema.HEAD)
     create(storage)
 
 
