@@ -10,7 +10,7 @@ from scipy import stats
 import doublesampling as ds
 from doublesampling.cli.main import main
 from doublesampling.errors import SettingError
-from doublesampling.live import upgrade
+from doublesampling.live import schema
 from doublesampling.live.forward import characteristics
 from tests.chance import FALSE_ALARM
 
@@ -70,7 +70,7 @@ def test_a_trial_from_first_to_last(cli, tmp_path):
     assert [row["name"] for row in cli.json("experiment", "list")] == ["trial"]
     path = cli.json("experiment", "export", "trial", "--out", str(tmp_path / "t.jsonl"))["path"]
     assert len(Path(path).read_text().splitlines()) == 4
-    assert cli.json("db", "upgrade") == {"before": upgrade.HEAD, "after": upgrade.HEAD}
+    assert cli.json("db", "upgrade") == {"before": schema.HEAD, "after": schema.HEAD}
 
 
 def test_the_words_for_people(cli):

@@ -91,7 +91,7 @@ def test_a_store_that_fails_is_not_described_to_strangers(sqlite_url, monkeypatc
 
     with client(sqlite_url) as c:
         address = trial(c)
-        monkeypatch.setattr("doublesampling.live.asking.ask", full)
+        monkeypatch.setattr("doublesampling.live.asking.ask_each", full)
         problem(c.post(f"{address}/decisions"), 507, "storage-full")
         assert "/home/me" in caplog.text
 

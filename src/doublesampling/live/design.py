@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import re
 import secrets
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import count
@@ -15,6 +17,9 @@ from doublesampling.errors import ArmError, DoubleSamplingError, NameTakenError,
 
 UNITS = ("once", "many")
 _LETTERS = "ABCDEFGHJKLMNPRSTUVWXYZ"  # none that looks like a digit
+# a zero-width joiner is seen only between pictures, such as those of a family; elsewhere it would hide a difference
+_PICTURE = "[\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
+_JOINED = re.compile(f"(?<={_PICTURE})\u200d(?={_PICTURE})|(?<={_PICTURE}\ufe0f)\u200d(?={_PICTURE})")
 
 
 @dataclass(frozen=True)
@@ -107,15 +112,32 @@ def check_arms(arms: object) -> tuple[str, ...]:
     return names
 
 
+def normalized(text: str) -> str:
+    """Return a text in the form (NFC) in which equal words have equal characters.
+
+    >>> normalized("Ame\u0301lie") == normalized("Am\u00e9lie")
+    True
+    """
+    return unicodedata.normalize("NFC", text)
+
+
 def check_text(what: str, value: object) -> str:
-    """A name that both databases can keep."""
+    """Return a name that both databases can keep: normalized, printable, without blanks at its ends."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         value = str(int(value))
-    if not isinstance(value, str) or not value.strip() or len(value) > 500:
+    if not isinstance(value, str) or not value.strip() or len(normalized(value)) > 500:
         raise SettingError(f"{what} must be a text of 1 to 500 characters, got {checks.shown(value)}.")
-    if not value.isprintable():
+    text = normalized(value)
+    if text != text.strip():
+        raise SettingError(f"{what} must not begin or end with a blank, got {checks.shown(value)}. Remove it.")
+    if not _JOINED.sub("", text).isprintable():
         raise SettingError(f"{what} must be printable text, got {checks.shown(value)}. Remove control characters.")
-    return value
+    return text
+
+
+def check_reason(reason: object) -> str:
+    """Return a reason as it is stored; blanks at its ends do not matter."""
+    return check_text("reason", reason.strip() if isinstance(reason, str) else reason)
 
 
 def _code(letter: int, digits: int) -> str:

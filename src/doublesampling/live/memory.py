@@ -14,7 +14,7 @@ from sqlalchemy.engine import Connection
 from doublesampling.errors import DoubleSamplingError
 from doublesampling.live import deciding
 from doublesampling.live.design import Design, grown
-from doublesampling.live.knowledge import DisturbedError, Fold, Row, extend, refold, resized
+from doublesampling.live.knowledge import DisturbedError, Fold, Row, count_voided, extend, refold, resized
 from doublesampling.live.schema import decisions, events, outcomes, snapshots
 from doublesampling.live.snapshot import Snapshot
 from doublesampling.live.store import Store
@@ -135,25 +135,29 @@ class Memory:
         fold = self._fold or log.older(seen.xmin) or Fold(0, belief.prior())
         if self._fold is None:
             self._newest = fold.watermark
-        settled, state = self._advance(log, belief, fold, seen)
+        rows = log.rows(fold.watermark)
+        cut = next((i for i, row in enumerate(rows) if row.xid >= seen.xmin), len(rows))
+        settled, state = self._advance(log, fold, seen, rows[:cut], rows[cut:])
         fresh, loose = log.count_decisions(fold.watermark, seen.xmin)
-        self._fold = replace(settled, decisions=fold.decisions + fresh)
+        self._fold = replace(settled, decisions=fold.decisions + fresh - count_voided(rows[:cut]))
+        loose -= count_voided(rows[cut:])
         self._events = [event for event in happened if event.xid < seen.xmin]
         return Known(arms, active, paused, belief, state, self._fold.decisions + loose, seen, len(happened))
 
-    def _advance(self, log: StoredLog, belief: Any, fold: Fold, seen: Snapshot) -> tuple[Fold, Any]:
-        """The settled fold up to xmin, and the state with the visible rows beyond it on top."""
+    def _advance(
+        self, log: StoredLog, fold: Fold, seen: Snapshot, below: Sequence[Row], beyond: Sequence[Row]
+    ) -> tuple[Fold, Any]:
+        """The settled fold with the rows below xmin, and the state with the visible rows beyond it on top."""
+        belief = log.belief
         fold = replace(fold, state=resized(fold.state, belief))
-        rows = log.rows(fold.watermark)
-        cut = next((i for i, row in enumerate(rows) if row.xid >= seen.xmin), len(rows))
-        self._unstored += cut
+        self._unstored += len(below)
         try:
-            settled = extend(belief, fold, rows[:cut], seen.xmin)
+            settled = extend(belief, fold, below, seen.xmin)
         except DisturbedError as amended:
             settled = refold(belief, log, amended.place, seen.xmin)
             self._unstored = EVERY  # stored folds do not know the amendment: keep one that does
         try:
-            return settled, extend(belief, settled, rows[cut:]).state
+            return settled, extend(belief, settled, beyond).state
         except DisturbedError as amended:
             return settled, refold(belief, log, amended.place).state
 

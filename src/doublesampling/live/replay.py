@@ -50,12 +50,15 @@ class _Walk:
     every: list[Row]
     made: list[int]
     """xid of every decision, sorted."""
+    voided: list[int] = field(init=False)
+    """xid of every void, sorted."""
     seen: Snapshot = field(default_factory=lambda: Snapshot(0, 0))
     fold: Fold = field(init=False)
     kept: list[Fold] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.xids = [row.xid for row in self.every]
+        self.voided = [row.xid for row in self.every if row.kind == "voided"]
         self.fold = Fold(0, self.belief.prior())
 
     def rows(self, since: int) -> Sequence[Row]:
@@ -87,10 +90,15 @@ class _Walk:
             return refold(belief, _Peek(self), amended.place).state
 
     def time_at(self, seen: Snapshot) -> int:
-        """One more than the decisions that a snapshot sees."""
-        settled = bisect_left(self.made, seen.xmin)
-        between = self.made[settled : bisect_right(self.made, seen.xmax - 1)]
-        return settled + sum(seen.sees(xid) for xid in between) + 1
+        """One more than the decisions that a snapshot sees, less those that it sees voided."""
+        return _count_seen(self.made, seen) - _count_seen(self.voided, seen) + 1
+
+
+def _count_seen(xids: list[int], seen: Snapshot) -> int:
+    """How many of these transactions, sorted, a snapshot sees."""
+    settled = bisect_left(xids, seen.xmin)
+    between = xids[settled : bisect_right(xids, seen.xmax - 1)]
+    return settled + sum(seen.sees(xid) for xid in between)
 
 
 @dataclass(frozen=True)

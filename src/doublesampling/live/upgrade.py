@@ -9,11 +9,8 @@ from sqlalchemy.engine import Connection
 
 from doublesampling import __version__
 from doublesampling.errors import NotFoundError, NotOursError, TooNewError, TooOldError
-from doublesampling.live.schema import APPEND_ONLY, VERSION_TABLE, decisions, eras, events, experiments, outcomes
+from doublesampling.live.schema import APPEND_ONLY, HEAD, VERSION_TABLE, decisions, eras, events, experiments, outcomes
 from doublesampling.live.store import Store
-
-HEAD = 3
-"""The schema version that this package reads and writes."""
 
 
 def schema_version(connection: Connection, where: str) -> int | None:
@@ -81,7 +78,7 @@ def upgrade(store: Store) -> tuple[int, int]:
     return before, HEAD
 
 
-def _migrate(connection: Connection) -> None:
+def _migrate(connection: Connection, to: str = "head") -> None:
     from alembic.config import Config
     from alembic.runtime.environment import EnvironmentContext
     from alembic.script import ScriptDirectory
@@ -89,7 +86,7 @@ def _migrate(connection: Connection) -> None:
     script = ScriptDirectory(str(Path(__file__).parent / "migrations"))
 
     def steps(revision: Any, _: Any) -> Any:
-        return script._upgrade_revs("head", revision)  # what alembic's own command does
+        return script._upgrade_revs(to, revision)  # what alembic's own command does
 
     with EnvironmentContext(Config(), script, fn=steps) as environment:
         environment.configure(connection=connection, version_table=VERSION_TABLE, transaction_per_migration=False)

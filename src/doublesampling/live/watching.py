@@ -49,7 +49,7 @@ def page(
         arms = standing(book.design, StoredLog(connection, book.id, book.design.belief).events(0))[0]
     following = rows[-1].number if len(rows) == stretch else None
     if waiting:
-        rows = [row for row in rows if row.revision is None or row.imputed]
+        rows = [row for row in rows if row.revision is None or row.imputed or row.kind == "withdrawn"]
         if len(rows) > limit:
             rows, following = rows[:limit], rows[limit - 1].number
     return [_plain(row, arms) for row in rows], following
@@ -116,14 +116,18 @@ def delays(book: Book, now: datetime.datetime) -> dict[str, Any]:
     """How long outcomes took, and how long others have been waited for, over the latest decisions."""
     chosen = sa.select(decisions.c.id, decisions.c.at).where(decisions.c.experiment == book.id)
     d = chosen.order_by(decisions.c.number.desc()).limit(_WINDOW).subquery("d")
-    o = outcomes.alias("o")
-    query = sa.select(d.c.at, o.c.at.label("told_at")).select_from(
-        d.outerjoin(o, (o.c.decision == d.c.id) & (o.c.revision == 1))
+    first, last = outcomes.alias("first"), outcomes.alias("last")
+    newest = sa.select(sa.func.max(outcomes.c.revision)).where(outcomes.c.decision == d.c.id).scalar_subquery()
+    query = sa.select(d.c.at, first.c.at.label("told_at"), last.c.kind).select_from(
+        d.outerjoin(first, (first.c.decision == d.c.id) & (first.c.revision == 1)).outerjoin(
+            last, (last.c.decision == d.c.id) & (last.c.revision == newest)
+        )
     )
     with book.store.reading() as connection:
-        rows = connection.execute(query).all()
-    took = [(row.told_at - row.at).total_seconds() for row in rows if row.told_at is not None]
-    ages = [(now - row.at).total_seconds() for row in rows if row.told_at is None]
+        rows = [row for row in connection.execute(query) if row.kind != "voided"]
+    waits = (None, "withdrawn")
+    took = [(row.told_at - row.at).total_seconds() for row in rows if row.kind not in waits]
+    ages = [(now - row.at).total_seconds() for row in rows if row.kind in waits]
     return {
         "looked_at": len(rows),
         "waiting": len(ages),

@@ -7,7 +7,7 @@ of an outcome. ``tests/test_service_blinding.py`` compares every answer over two
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from doublesampling.errors import NotFoundError
+from doublesampling.errors import NotFoundError, VoidedError
 from doublesampling.live import records
 from doublesampling.live.design import Design
 from doublesampling.live.experiment import Experiment
@@ -26,6 +26,10 @@ def within(experiment: Experiment, caller: Caller) -> Iterator[None]:
     """Let no error name another experiment to a key that may not see it."""
     try:
         yield
+    except VoidedError:
+        if not caller.blind:
+            raise
+        raise VoidedError("This decision was voided: it is not to be carried out, and takes no outcome.") from None
     except NotFoundError:
         if not caller.blind and caller.experiment is None:
             raise

@@ -34,7 +34,7 @@ async def ask(
     experiment = await desk.experiment(name)
     wish = body or m.Ask()
     made = await asyncio.wrap_future(
-        desk.writer.ask(experiment, wish.unit, wish.context, idempotency_key, caller.actor)
+        desk.writer.ask(experiment, wish.unit, wish.context, idempotency_key, caller.actor, caller.owner)
     )
     return json_answer(blinding.receipt(made, caller, experiment.design), made.repeated)
 

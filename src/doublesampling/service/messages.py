@@ -135,6 +135,7 @@ class Decision(Receipt):
 
     number: int
     arm_code: str | None
+    voided: bool
     context: list[float] | None
     propensity: float | None
     propensities: list[float | None]
@@ -188,7 +189,7 @@ class Row(BaseModel):
     probability: float
     candidates: int
     observations: int
-    status: Literal["waiting", "told", "imputed", "amended"]
+    status: Literal["waiting", "told", "imputed", "amended", "withdrawn", "voided"]
     reward: float | None
     imputed: bool
     revisions: int
@@ -235,10 +236,10 @@ class Batch(Request):
 
 
 class OutcomeView(BaseModel):
-    """A stored outcome."""
+    """A stored outcome; its reward is null where it was withdrawn, or its decision voided."""
 
     decision: str
-    reward: float
+    reward: float | None
     kind: str
     imputed: bool
     revision: int

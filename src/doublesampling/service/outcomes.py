@@ -49,11 +49,15 @@ async def tell(desk: TheDesk, caller: Teller, name: str, which: Id, body: m.Tell
 async def tell_many(desk: TheDesk, caller: Teller, name: str, body: m.Batch) -> Response:
     """Store several outcomes: all of them, or none where one is refused."""
     experiment = await desk.experiment(name)
-    pairs = [(each.decision, each.reward) for each in body.outcomes]
-    with blinding.within(experiment, caller):
-        told = await desk.write(
-            lambda: telling.tell(experiment._book, pairs, body.imputed, None, caller.actor, keep=caller.blind)
+    book = experiment._book
+    wanted = [
+        telling.make_told(
+            book, each.decision, each.reward, imputed=body.imputed, reason=None, actor=caller.actor, keep=caller.blind
         )
+        for each in body.outcomes
+    ]
+    with blinding.within(experiment, caller):
+        told = await desk.write(telling.tell, book, wanted)
     views = m.Outcomes.model_construct(outcomes=[blinding.outcome(each, caller) for each in told])
     return json_answer(views, all(each.repeated for each in told))
 

@@ -38,10 +38,12 @@ STATUS = {
     "storage-busy": 503,
     "storage-full": 507,
     "storage-read-only": 503,
+    "storage-replaced": 503,
     "timeout": 503,
     "too-large": 413,
     "too-many": 429,
     "unauthorized": 401,
+    "voided": 409,
 }
 """The status of every code, of the live layer and of the service; a code that is not here is a bug, and answers 500."""
 
@@ -65,10 +67,12 @@ TITLES = {
     "storage-busy": "The store is busy",
     "storage-full": "The store is full",
     "storage-read-only": "The store may only be read",
+    "storage-replaced": "The store was removed or replaced",
     "timeout": "It took too long",
     "too-large": "Too large",
     "too-many": "Too many at once",
     "unauthorized": "A key is needed",
+    "voided": "The decision was voided",
 }
 _AGAIN = {"storage-busy", "timeout", "storage", "too-many"}
 _KEPT_TO_ITSELF = "The store cannot be used at the moment; the server's log says why. Nothing was half-written."
