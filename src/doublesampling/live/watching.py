@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
+from sqlalchemy.engine import Connection
 
 from doublesampling.live.book import Book
 from doublesampling.live.deciding import decide_at
@@ -147,6 +148,46 @@ def history_count(book: Book) -> int:
     query = sa.select(events.c.content).where(events.c.experiment == book.id, events.c.kind == "history")
     with book.store.reading() as connection:
         return sum(int(json.loads(row.content)["count"]) for row in connection.execute(query))
+
+
+def recent_contexts(book: Book, most: int) -> list[list[float]]:
+    """The contexts of the latest decisions."""
+    query = sa.select(decisions.c.context).where(decisions.c.experiment == book.id, decisions.c.context.is_not(None))
+    with book.store.reading() as connection:
+        rows = connection.execute(query.order_by(decisions.c.number.desc()).limit(most)).all()
+    return [json.loads(row.context) for row in rows]
+
+
+def happenings(book: Book, changes: Sequence[Any], most: int = 200) -> list[dict[str, Any]]:
+    """Events and corrections in the order of time, each with the number of the latest decision before it."""
+    found = []
+    with book.store.reading() as connection:
+        query = sa.select(events).where(events.c.experiment == book.id).order_by(events.c.revision.desc()).limit(most)
+        for row in connection.execute(query):
+            content = json.loads(row.content)
+            parts = (
+                content.get("arm"),
+                f"{content['count']} outcomes" if "count" in content else None,
+                content.get("reason"),
+            )
+            found.append((row.xid, row.kind, row.at, ": ".join(str(part) for part in parts if part), row.actor))
+        for change in changes:
+            found.append((change.xid, change.kind, change.at, change.reason or "", change.actor))
+        found = sorted(found, key=lambda each: each[0])[-most:]
+        numbers = _numbers_before(book, connection, [each[0] for each in found])
+    return [
+        {"kind": kind, "number": numbers[xid], "at": at, "text": f"{text} ({actor})" if text else actor}
+        for xid, kind, at, text, actor in found
+    ]
+
+
+def _numbers_before(book: Book, connection: Connection, xids: Sequence[int]) -> dict[int, int]:
+    """The number of the latest decision before each transaction, 0 where there is none."""
+    numbers = {}
+    for xid in sorted(set(xids)):
+        query = sa.select(decisions.c.number).where(decisions.c.experiment == book.id, decisions.c.xid < xid)
+        numbers[xid] = int(connection.execute(query.order_by(decisions.c.xid.desc()).limit(1)).scalar() or 0)
+    return numbers
 
 
 def last_activity(book: Book) -> datetime.datetime | None:

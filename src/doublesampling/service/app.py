@@ -10,7 +10,7 @@ from fastapi.responses import FileResponse, PlainTextResponse
 from fastapi.staticfiles import StaticFiles
 
 from doublesampling import __version__
-from doublesampling.service import decisions, experiments, export, outcomes, problems, results, whatif
+from doublesampling.service import decisions, experiments, export, outcomes, overview, problems, results, whatif
 from doublesampling.service import messages as m
 from doublesampling.service.access import Anyone, Reader, TheDesk
 from doublesampling.service.desk import Desk
@@ -55,7 +55,7 @@ def create_app(
     )
     app.state.desk = desk
     problems.install(app)
-    for room in (experiments, decisions, outcomes, results, export, whatif):
+    for room in (experiments, decisions, outcomes, overview, results, export, whatif):
         app.include_router(room.router)
     _add_own_routes(app)
     _describe_problems(app)

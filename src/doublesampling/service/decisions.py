@@ -36,6 +36,7 @@ async def ask(
     made = await asyncio.wrap_future(
         desk.writer.ask(experiment, wish.unit, wish.context, idempotency_key, caller.actor, caller.owner)
     )
+    desk.answers.wrote(name)
     return json_answer(blinding.receipt(made, caller, experiment.design), made.repeated)
 
 

@@ -6,7 +6,9 @@ import threading
 import time
 from typing import Any
 
+import numpy as np
 import sqlalchemy as sa
+from numpy.typing import NDArray
 
 from doublesampling.errors import NotFoundError, StorageError
 from doublesampling.live import upgrade
@@ -14,8 +16,10 @@ from doublesampling.live.book import Book
 from doublesampling.live.experiment import Experiment
 from doublesampling.live.groups import Writer
 from doublesampling.live.opening import open_store
+from doublesampling.live.outcome_counts import Counts, OutcomeCounts
 from doublesampling.live.schema import experiments
 from doublesampling.live.tally import Tally
+from doublesampling.service.cache import AnswerCache
 from doublesampling.service.key_cache import KeyCache
 from doublesampling.service.metrics import Metrics
 from doublesampling.service.pools import Pools
@@ -24,6 +28,7 @@ log = logging.getLogger("doublesampling.service")
 _BITE = 4000  # decisions that one request adds to a tally
 _PATIENCE = 2.0  # seconds before a long log is counted in the background
 _WARM = 20
+_SHORT = 20_000  # outcomes that are counted while somebody waits
 _HEALTH = 1.0  # seconds for which a look at the store is believed
 _HANGS = 5.0  # seconds after which a store that does not answer counts as broken
 
@@ -44,6 +49,9 @@ class Desk(Pools):
         self._looked_at = 0.0
         self._open: dict[str, Experiment] = {}
         self._tallies: dict[str, Tally] = {}
+        self._counts: dict[str, OutcomeCounts] = {}
+        self._reading: set[OutcomeCounts] = set()
+        self.answers = AnswerCache()
         self._lock, self._counting, self._closed = threading.Lock(), set[str](), False
 
     def open(self, name: str) -> Experiment:
@@ -100,6 +108,34 @@ class Desk(Pools):
             log.exception("counting %s failed", tally.book.name)
         finally:
             self._counting.discard(tally.book.name)
+
+    def counts(self, book: Book, arms: int) -> Counts | None:
+        """Outcomes per arm; None while a long log is read for the first time, in the background."""
+        with self._lock:
+            counts = self._counts.setdefault(book.name, OutcomeCounts(book))
+        if counts.begun or book.look().state.observations <= _SHORT:
+            return counts.read(arms)
+        with self._lock:
+            if counts not in self._reading:
+                self._reading.add(counts)
+                threading.Thread(target=self._read_counts, args=(counts,), daemon=True).start()
+        return None
+
+    def _read_counts(self, counts: OutcomeCounts) -> None:
+        try:
+            counts.read(0)
+        except Exception:
+            log.exception("counting the outcomes of %s failed", counts.book.name)
+        finally:
+            self._reading.discard(counts)
+
+    def assigned(self, book: Book, arms: int) -> NDArray[np.int64] | None:
+        """Decisions per arm, voided ones included; None while a long log is still being counted."""
+        tally = self.tally(book)
+        if not tally.complete:
+            return None
+        counts = tally.counts
+        return np.pad(counts, (0, max(arms - counts.size, 0)))[:arms]
 
     def warm_up(self) -> None:
         """Load what the first visitor would have to wait for: libraries, compiled rules, and the latest experiments."""

@@ -37,6 +37,7 @@ async def tell(desk: TheDesk, caller: Teller, name: str, which: Id, body: m.Tell
             keep=caller.blind,
         )  # fmt: skip
         told = await asyncio.wrap_future(pending)
+    desk.answers.wrote(name)
     return json_answer(blinding.outcome(told, caller), told.repeated)
 
 
@@ -58,6 +59,7 @@ async def tell_many(desk: TheDesk, caller: Teller, name: str, body: m.Batch) -> 
     ]
     with blinding.within(experiment, caller):
         told = await desk.write(telling.tell, book, wanted)
+    desk.answers.wrote(name)
     views = m.Outcomes.model_construct(outcomes=[blinding.outcome(each, caller) for each in told])
     return json_answer(views, all(each.repeated for each in told))
 
@@ -68,4 +70,5 @@ async def amend(desk: TheDesk, caller: Amender, name: str, which: Id, body: m.Am
     experiment = await desk.experiment(name)
     with blinding.within(experiment, caller):
         told = await desk.write(lambda: experiment.amend(which, body.reward, reason=body.reason, actor=caller.actor))
+    desk.answers.wrote(name)
     return json_answer(blinding.amended(told, caller), told.repeated and not caller.blind)

@@ -58,6 +58,7 @@ class Pools:
         self._opening = ThreadPoolExecutor(2, thread_name_prefix="doublesampling-open")
         self._writes = ThreadPoolExecutor(4, thread_name_prefix="doublesampling-write")
         self._reads = ThreadPoolExecutor(4, thread_name_prefix="doublesampling-read")
+        self._answers = ThreadPoolExecutor(1, thread_name_prefix="doublesampling-answer")
         self._long = DaemonPool(2, "doublesampling-long")
         self.simulations = DaemonPool(1, "doublesampling-simulation")
         self._places = threading.Lock()
@@ -79,6 +80,10 @@ class Pools:
     async def read(self, work: Callable[..., T], *arguments: Any) -> T:
         """Do something that reads a bounded number of rows."""
         return await asyncio.get_running_loop().run_in_executor(self._reads, work, *arguments)
+
+    async def answer(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Compute an answer that is shared; one at a time, so that writers are held up by one at most."""
+        return await asyncio.get_running_loop().run_in_executor(self._answers, work, *arguments)
 
     async def long(self, caller: str, work: Callable[..., T], *arguments: Any) -> T:
         """Do something that may read a whole log; refused where too many wait."""
@@ -117,5 +122,5 @@ class Pools:
 
     def close(self) -> None:
         """Take no more work; what is running ends by itself."""
-        for pool in (self._control, self._opening, self._writes, self._reads):
+        for pool in (self._control, self._opening, self._writes, self._reads, self._answers):
             pool.shutdown(wait=False, cancel_futures=True)
