@@ -12,6 +12,7 @@ import doublesampling as ds
 from doublesampling.live.outcome_counts import OutcomeCounts
 from doublesampling.service import overview
 from doublesampling.service.cache import AnswerCache, Budget, Made, respond
+from doublesampling.service.findings import Mood
 from tests.service import asked, client, problem, trial
 
 
@@ -126,9 +127,7 @@ def test_mood_speaks_from_propensities(arms):
     even = [1 / arms] * arms
     every = tuple(range(arms))
     assert overview.mood(even, every).word == "exploring"
-    assert overview.mood([0.7, *[0.3 / (arms - 1)] * (arms - 1)], every) == overview.m.Mood(
-        word="leaning", arm=0, probability=0.7
-    )
+    assert overview.mood([0.7, *[0.3 / (arms - 1)] * (arms - 1)], every) == Mood(word="leaning", arm=0, probability=0.7)
     assert overview.mood([*[0.02 / (arms - 1)] * (arms - 1), 0.98], every).arm == arms - 1
     assert overview.mood([None] * arms, every).word == "unknown"
 
