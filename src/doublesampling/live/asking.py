@@ -105,6 +105,7 @@ def ask_each(book: Book, requests: Sequence[Request]) -> list[Receipt | DoubleSa
 def _ask(book: Book, requests: Sequence[Request], each: bool) -> list[Any]:
     def work(connection: Connection) -> list[Any]:
         with book.memory.lock:
+            book.store.enter(connection)
             earlier = find_earlier(book, connection, requests)
             known = book.memory.look(connection)
         return _Answering(book, known, earlier, each).answer(connection, requests)
