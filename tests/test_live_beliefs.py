@@ -142,3 +142,20 @@ def test_contexts_are_kept(storage):
     assert exp.known.state == belief.update(belief.prior(), d.arm, 2.5, [0.1, 0.2, 0.3])
     assert exp.posterior(context=[1, 0, 0])["mean"].shape == (2,)
     assert exp.explain(d.id).verified
+
+
+@pytest.mark.parametrize("name", BELIEFS)
+def test_the_posterior_of_the_arms_that_are_left(sqlite_url, name):
+    """Also where a belief has no law that is known, only draws: a categorical one raised AttributeError here."""
+    belief, dice = BELIEFS[name], random.Random(2)
+    context = [0.5, 1.0] if hasattr(belief, "dimension") else None
+    exp = ds.Experiment.create("p", arms=["a", "b", "c"], belief=belief, seed=3, storage=sqlite_url)
+    for _ in range(9):
+        exp.tell(exp.ask(context=context).id, reward(name, dice))
+    exp.drop_arm("b")
+    found = exp.posterior(context)
+    assert found.loc["b", "probability_optimal"] == 0.0
+    assert found["probability_optimal"].sum() == pytest.approx(1.0)
+    known = exp.known
+    alone = known.belief.marginals(known.state, context).only([0, 2]).probability_optimal
+    assert found["probability_optimal"].iloc[[0, 2]].tolist() == pytest.approx(alone.tolist())

@@ -93,6 +93,55 @@ def _amend(options: Any) -> int:
     return _show(options, found.to_dict(), lambda: f"Amended to {found.reward:g}; revision {found.revision}.")
 
 
+def _retract(method: str, done: str) -> Callable[[Any], int]:
+    def act(options: Any) -> int:
+        found = getattr(_load(options), method)(options.decision, reason=options.reason)
+        already = f"Nothing to do: it was {found.kind} before, because: {found.reason}"
+        return _show(options, found.to_dict(), lambda: already if found.repeated else done)
+
+    return act
+
+
+def _history(options: Any) -> int:
+    from doublesampling.cli.history import read_history
+
+    exp = _load(options)
+    known = exp.known
+    dimension = getattr(known.belief, "dimension", None)
+    found = read_history(options.file, known.arms, dimension, options.context)
+    key = options.key or found.key
+    added = exp.add_history(found.arms, found.rewards, found.contexts, request_key=key)
+    said = f"Added {added} outcomes." if added else "These outcomes were added before; nothing was changed."
+    return _show(options, {"added": added, "request_key": key}, lambda: said)
+
+
+def _audit(options: Any) -> int:
+    from doublesampling.live import audit
+
+    exp = _load(options)
+    if options.out is not None or options.format is not None:
+        from doublesampling.live.exporting import export_audit
+
+        path = export_audit(exp._book, _form(options), options.out, force=options.force)
+        return _show(options, {"path": str(path)}, lambda: f"Written to {path}.")
+    entries, following = audit.read(exp._book, options.after, options.limit)
+    content = {"entries": [entry.to_dict() for entry in entries], "following": following}
+    lines = [_audit_line(entry) for entry in entries]
+    if following is not None:
+        lines.append(f"Go on with --after {following}")
+    return _show(options, content, lambda: "\n".join(lines) or "Nothing behind this cursor.")
+
+
+def _audit_line(entry: Any) -> str:
+    parts = [f"{entry.at:%Y-%m-%d %H:%M:%S}", f"{entry.kind:15s}", entry.unit or entry.decision or "", entry.arm_name]
+    if entry.reward is not None:
+        parts.append(f"{entry.reward:g}")
+    if entry.previous is not None:
+        parts.append(f"(was {entry.previous:g})")
+    because = f": {entry.reason}" if entry.reason else ""
+    return "  ".join(part for part in parts if part) + f"  by {entry.actor}{because}"
+
+
 def _change(method: str, done: str, already: str) -> Callable[[Any], int]:
     def act(options: Any) -> int:
         exp = _load(options)
@@ -144,11 +193,15 @@ def _explain(options: Any) -> int:
     return _show(options, found.to_dict(), lambda: str(found))
 
 
-def _export(options: Any) -> int:
+def _form(options: Any) -> str:
     suffix = (options.out or "").rpartition(".")[2].lower()
-    form = options.format or (suffix if suffix in ("parquet", "csv", "jsonl") else "csv")
-    path = _load(options).export(form, options.out, force=options.force)
-    return _show(options, {"path": str(path)}, lambda: f"Written to {path}.")
+    return options.format or (suffix if suffix in ("parquet", "csv", "jsonl") else "csv")
+
+
+def _export(options: Any) -> int:
+    path = _load(options).export(_form(options), options.out, force=options.force, audit=options.audit)
+    beside = ", and the audit trail beside it" if options.audit else ""
+    return _show(options, {"path": str(path)}, lambda: f"Written to {path}{beside}.")
 
 
 def _replay(options: Any) -> int:
@@ -188,6 +241,10 @@ _COMMANDS: dict[str, Callable[[Any], int]] = {
     "ask": _ask,
     "tell": _tell,
     "amend": _amend,
+    "withdraw": _retract("withdraw", "Withdrawn: the decision waits for its outcome again."),
+    "void": _retract("void", "Voided: it stays in the log and counts for nothing."),
+    "history": _history,
+    "audit": _audit,
     "pause": _change("pause", "Paused: no new decisions. Outcomes may still be told.", "It was paused already."),
     "resume": _change("resume", "Decisions again.", "It was not paused."),
     "drop-arm": _change("drop_arm", "Dropped; outcomes of earlier decisions still count.", "It was dropped already."),

@@ -58,6 +58,17 @@ def _add_writing(command: Callable[..., Callable[..., Any]]) -> None:
     add("decision", metavar="ID")
     add("reward", type=float, metavar="REWARD")
     add("--reason", required=True, metavar="WHY", default=argparse.SUPPRESS)
+    for name, about in (
+        ("withdraw", "take back an outcome told by mistake; the decision waits again"),
+        ("void", "mark a decision as not carried out; it counts for nothing"),
+    ):
+        add = command(name, about, writes=True)
+        add("decision", metavar="ID")
+        add("--reason", required=True, metavar="WHY", default=argparse.SUPPRESS)
+    add = command("history", "add outcomes from before the experiment", writes=True)
+    add("file", metavar="FILE.csv", help="with the columns arm, reward, and those of the context")
+    add("--context", nargs="+", metavar="COLUMN", help="columns of the context, in order (default: all the others)")
+    add("--key", metavar="K", help="a request key: added once (default: made of the file's content)")
     for name, about in (("pause", "no new decisions"), ("resume", "decisions again")):
         command(name, about, writes=True)("--reason", metavar="WHY")
     for name, about in (("drop-arm", "no more decisions for an arm"), ("add-arm", "a new arm, from the prior")):
@@ -75,6 +86,13 @@ def _add_reading(command: Callable[..., Callable[..., Any]]) -> None:
     add = command("export", "write the decisions to a file")
     add("--format", choices=("parquet", "csv", "jsonl"), help="the kind of file (default: as --out ends, or csv)")
     add("--out", metavar="FILE", help="the file (default: named after the experiment)")
+    add("--force", action="store_true", help="overwrite it")
+    add("--audit", action="store_true", help="write the audit trail to a second file beside it")
+    add = command("audit", "everything that was stored: who, when, what, why")
+    add("--after", metavar="CURSOR", help="go on behind this entry")
+    add("--limit", type=int, metavar="N", help="at most so many entries")
+    add("--out", metavar="FILE", help="write it to a file instead")
+    add("--format", choices=("parquet", "csv", "jsonl"), help="the kind of file (default: as --out ends, or csv)")
     add("--force", action="store_true", help="overwrite it")
     command("replay", "recompute every decision from the log")
     add = command("simulate", "run the stored design forward on supposed truths, as a trial protocol must show")

@@ -16,6 +16,7 @@ from doublesampling.errors import (
     ContextError,
     DoubleSamplingError,
     PausedError,
+    SettingError,
     StorageError,
     VoidedError,
 )
@@ -62,6 +63,30 @@ def make_request(
     )
 
 
+def make_requests(
+    n: int | None, units: Any, contexts: Any, request_key: object, *, scope: object, actor: str | None
+) -> list[Request]:
+    """Return the requests of a batch, which share a key."""
+    if isinstance(units, str):
+        shown = checks.shown(units)
+        raise SettingError(f"units must be a list of names, got the text {shown}. Write units=[{shown}].")
+    given = [len(part) for part in (units, contexts) if part is not None]
+    count = checks.integer("n", given[0] if n is None and given else n, least=1, most=100_000)
+    if any(size != count for size in given):
+        raise SettingError(f"{count} decisions need as many units and contexts, got {' and '.join(map(str, given))}.")
+    return [
+        make_request(
+            None if units is None else units[i],
+            None if contexts is None else contexts[i],
+            request_key,
+            scope=scope,
+            part=i + 1,
+            actor=actor,
+        )
+        for i in range(count)
+    ]
+
+
 def check_scope(scope: object) -> str:
     """Return the owner of a request key as it is stored."""
     return "" if scope is None else check_text("scope", scope)
@@ -80,6 +105,7 @@ def ask_each(book: Book, requests: Sequence[Request]) -> list[Receipt | DoubleSa
 def _ask(book: Book, requests: Sequence[Request], each: bool) -> list[Any]:
     def work(connection: Connection) -> list[Any]:
         with book.memory.lock:
+            book.store.enter(connection)
             earlier = find_earlier(book, connection, requests)
             known = book.memory.look(connection)
         return _Answering(book, known, earlier, each).answer(connection, requests)

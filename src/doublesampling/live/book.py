@@ -69,4 +69,4 @@ def open_book(store: Store, name: str, actor: str | None) -> Book:
         raise NotFoundError(f"{store.where} holds no experiment called {called!r}. {there}")
     design = design_from_json(row.design)
     who = default_actor() if actor is None else check_text("actor", actor)
-    return Book(store, row.id, row.name, design, row.at, row.actor, who, Memory(store, row.id, design))
+    return Book(store, row.id, row.name, design, row.at, row.actor, who, Memory(store, row.id, row.name, row.design))

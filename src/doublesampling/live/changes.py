@@ -29,6 +29,7 @@ def change(
 
     def work(connection: Connection) -> bool:
         with book.memory.lock:
+            book.store.enter(connection)
             before = None if request_key is None else _earlier(book, connection, kind, request_key, scope)
             known = book.memory.look(connection)
         planned = plan(known)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from doublesampling import checks
 from doublesampling.errors import SettingError
-from doublesampling.live import asking, changes, telling, upgrade
+from doublesampling.live import asking, audit, changes, telling, upgrade
 from doublesampling.live.book import Book, open_book
 from doublesampling.live.deciding import rehearse
 from doublesampling.live.design import Design, check_text, grown, make_design
@@ -134,26 +134,7 @@ class Experiment:
         scope: str | None = None,
     ) -> Sequence[Receipt]:
         """Return several decisions, all from the same knowledge; all are written, or none."""
-        if isinstance(units, str):
-            shown = checks.shown(units)
-            raise SettingError(f"units must be a list of names, got the text {shown}. Write units=[{shown}].")
-        given = [len(part) for part in (units, contexts) if part is not None]
-        count = checks.integer("n", given[0] if n is None and given else n, least=1, most=100_000)
-        if any(size != count for size in given):
-            raise SettingError(
-                f"{count} decisions need as many units and contexts, got {' and '.join(map(str, given))}."
-            )
-        requests = [
-            asking.make_request(
-                None if units is None else units[i],
-                None if contexts is None else contexts[i],
-                request_key,
-                scope=scope,
-                part=i + 1,
-                actor=actor,
-            )
-            for i in range(count)
-        ]
+        requests = asking.make_requests(n, units, contexts, request_key, scope=scope, actor=actor)
         return asking.ask(self._book, requests)
 
     def tell(
@@ -270,11 +251,20 @@ class Experiment:
 
         return summary(self._book)
 
-    def export(self, form: str, path: str | Path | IO[bytes] | None = None, *, force: bool = False) -> Path | IO[bytes]:
-        """Write the decisions as "parquet", "csv" or "jsonl" to a file, by default named after the experiment."""
-        from doublesampling.live.reading import export
+    def audit(self, *, after: str | None = None, limit: int | None = None) -> "pd.DataFrame":
+        """Return everything that was stored, in order: who, when, what, why. Pages go on ``after`` a row's cursor."""
+        return audit.frame(self._book, after, limit)
 
-        return export(self._book, form, path, force)
+    def export(
+        self, form: str, path: str | Path | IO[bytes] | None = None, *, force: bool = False, audit: bool = False
+    ) -> Path | IO[bytes]:
+        """Write the decisions as "parquet", "csv" or "jsonl" to a file, by default named after the experiment.
+
+        With ``audit=True`` the audit trail goes to a second file beside it: trial.csv and trial-audit.csv.
+        """
+        from doublesampling.live.exporting import export
+
+        return export(self._book, form, path, force=force, with_audit=audit)
 
     def explain(self, decision: str) -> Explanation:
         """Why a decision fell as it did: what was known, p, N, the votes. ``print`` it."""

@@ -11,11 +11,12 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from doublesampling.errors import DoubleSamplingError
+from doublesampling.errors import DoubleSamplingError, NotFoundError
 from doublesampling.live import deciding
-from doublesampling.live.design import Design, grown
+from doublesampling.live.design import Design, design_from_json, grown
+from doublesampling.live.identity import Incarnation, Moment
 from doublesampling.live.knowledge import DisturbedError, Fold, Row, count_voided, extend, refold, resized
-from doublesampling.live.schema import decisions, events, outcomes, snapshots
+from doublesampling.live.schema import decisions, events, experiments, outcomes, snapshots
 from doublesampling.live.snapshot import Snapshot
 from doublesampling.live.store import Store
 
@@ -48,6 +49,12 @@ class Known:
     decisions: int
     snapshot: Snapshot
     events: int
+    incarnation: Incarnation
+
+    @property
+    def version(self) -> str:
+        """A text that changes with everything that is written, and with every restore."""
+        return f"{self.incarnation.tag}-{self.snapshot}"
 
     @cached_property
     def digest(self) -> str:
@@ -108,24 +115,41 @@ class StoredLog:
                 continue
         return None
 
+    def last_before(self, watermark: int) -> Row | None:
+        """The last outcome below a watermark."""
+        query = sa.select(*_COLUMNS).where(outcomes.c.experiment == self.experiment, outcomes.c.xid < watermark)
+        found = self.connection.execute(query.order_by(outcomes.c.xid.desc(), outcomes.c.seq.desc()).limit(1)).first()
+        return None if found is None else Row._make(found)
+
+
+def _holds(connection: Connection, experiment: int, row: Row) -> bool:
+    """Whether the store still holds an outcome."""
+    o = outcomes.c
+    query = sa.select(o.experiment, o.xid, o.decision, o.revision).where(o.seq == row.seq)
+    return connection.execute(query).first() == (experiment, row.xid, row.decision, row.revision)
+
 
 class Memory:
     """The settled fold of one experiment, and how to look from there. Hold ``lock`` from before a transaction's first
     read until ``look`` has returned: then snapshots come in order, and what is settled for one is settled for the next.
     """
 
-    def __init__(self, store: Store, experiment: int, design: Design) -> None:
-        self._store, self._experiment, self._design = store, experiment, design
+    def __init__(self, store: Store, experiment: int, name: str, stored: str) -> None:
+        self._store, self._experiment, self._name = store, experiment, name
+        self._stored, self._design = stored, design_from_json(stored)
         self.lock = threading.RLock()
+        self._incarnation: Incarnation | None = None
         self._fold: Fold | None = None
+        self._last: Row | None = None
+        """The last outcome in the fold; where the store does not hold it, the fold is ahead of the store."""
         self._events: list[Event] = []
         self._unstored, self._newest = 0, 0
 
     def look(self, connection: Connection) -> Known:
         """What this transaction knows, and exactly that."""
-        seen = self._store.see(connection, self._experiment)
-        if self._fold is not None and seen.xmin < self._fold.watermark:  # an older picture than the last one
-            return Memory(self._store, self._experiment, self._design).look(connection)
+        moment = self._store.moment(connection, self._experiment)
+        self._check(connection, moment)
+        seen = moment.snapshot
         start = 0 if self._fold is None else self._fold.watermark
         log = StoredLog(connection, self._experiment, self._design.belief)
         happened = self._events + log.events(start)
@@ -134,15 +158,33 @@ class Memory:
         log = replace(log, belief=belief)
         fold = self._fold or log.older(seen.xmin) or Fold(0, belief.prior())
         if self._fold is None:
-            self._newest = fold.watermark
+            self._newest, self._last = fold.watermark, log.last_before(fold.watermark)
         rows = log.rows(fold.watermark)
         cut = next((i for i, row in enumerate(rows) if row.xid >= seen.xmin), len(rows))
         settled, state = self._advance(log, fold, seen, rows[:cut], rows[cut:])
         fresh, loose = log.count_decisions(fold.watermark, seen.xmin)
         self._fold = replace(settled, decisions=fold.decisions + fresh - count_voided(rows[:cut]))
         loose -= count_voided(rows[cut:])
+        self._last = rows[cut - 1] if cut else self._last
         self._events = [event for event in happened if event.xid < seen.xmin]
-        return Known(arms, active, paused, belief, state, self._fold.decisions + loose, seen, len(happened))
+        count = self._fold.decisions + loose
+        return Known(arms, active, paused, belief, state, count, seen, len(happened), moment.incarnation)
+
+    def _check(self, connection: Connection, moment: Moment) -> None:
+        """Forget everything where the store is not the one, or not as far, as when it was looked at last."""
+        if moment.incarnation == self._incarnation and self._fold is not None:
+            behind = moment.snapshot.xmin < self._fold.watermark
+            if not behind and (self._last is None or _holds(connection, self._experiment, self._last)):
+                return
+            self._store.note_restore()  # nobody began a new incarnation, and still what was known is gone
+        found = connection.execute(sa.select(experiments).where(experiments.c.id == self._experiment)).one_or_none()
+        if found is None or (found.name, found.design) != (self._name, self._stored):
+            raise NotFoundError(
+                f"{self._store.where} holds no experiment {self._name!r} any more, or another one of this name: it was "
+                "restored from a copy. Load the experiment again."
+            )
+        self._incarnation, self._fold, self._last = moment.incarnation, None, None
+        self._events, self._unstored, self._newest = [], 0, 0
 
     def _advance(
         self, log: StoredLog, fold: Fold, seen: Snapshot, below: Sequence[Row], beyond: Sequence[Row]
@@ -164,8 +206,8 @@ class Memory:
     def keep(self) -> None:
         """Store the settled fold now and then, so that the next process need not read from the start."""
         with self.lock:
-            fold, due = self._fold, self._unstored >= EVERY
-            if fold is None or not due:
+            fold, due, incarnation = self._fold, self._unstored >= EVERY, self._incarnation
+            if fold is None or not due or self._store.read_only:
                 return
             self._unstored = 0
         row = {
@@ -178,7 +220,8 @@ class Memory:
         }
         try:
             with self._store.writing() as connection:
-                self._newest = self._write(connection, row)
+                if self._store.incarnation(connection) == incarnation:  # a restored store never saw what this one did
+                    self._newest = self._write(connection, row)
         except (DoubleSamplingError, sa.exc.SQLAlchemyError):
             return  # a cache: the experiment goes on without it
 

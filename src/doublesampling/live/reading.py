@@ -10,7 +10,7 @@ import pandas as pd  # type: ignore[import-untyped]
 import sqlalchemy as sa
 
 from doublesampling import checks
-from doublesampling.errors import MissingExtraError, OutputError
+from doublesampling.errors import MissingExtraError
 from doublesampling.live.book import Book
 from doublesampling.live.memory import Known, StoredLog, standing
 from doublesampling.live.records import unpack
@@ -157,34 +157,29 @@ def summary(book: Book) -> dict[str, Any]:
     }
 
 
-def export(book: Book, form: str, target: str | Path | IO[bytes] | None, force: bool) -> Path | IO[bytes]:
-    """Write the decisions to a file, or to anything that takes bytes."""
-    checks.one_of("format", form, FORMATS)
-    if target is None:
-        target = Path(f"{book.name}.{form}")
-    if isinstance(target, (str, Path)):
-        target = Path(target)
-        if target.is_dir() or not target.parent.is_dir():
-            raise OutputError(f"{str(target)!r} cannot be written: name a file in a folder that exists.")
-        if target.exists() and not force:
-            raise OutputError(f"{str(target)!r} exists. Name another file, or pass force=True.")
-    frame = table(book)
-    try:
-        _write(frame, form, target)
-    except OSError as problem:
-        raise OutputError(f"{str(target)!r} cannot be written: {problem.strerror or problem}.") from None
-    return target
+_JSON = (*_PER_ARM, "context", "detail")  # columns of JSON text
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def _write(frame: pd.DataFrame, form: str, target: Path | IO[bytes]) -> None:
+    """Write a table. In CSV, texts that a spreadsheet would take for formulas get an apostrophe before them."""
     if form == "csv":
-        frame.to_csv(target, index=False)
+        texts = {name: frame[name].map(_plain_text) for name in frame.columns if _is_text(frame[name])}
+        frame.assign(**texts).to_csv(target, index=False)
     elif form == "jsonl":
-        frame = frame.assign(**{n: [json.loads(v) for v in frame[n]] for n in _PER_ARM})
-        frame["context"] = [None if v is None else json.loads(v) for v in frame["context"]]
+        columns = [name for name in _JSON if name in frame]
+        frame = frame.assign(**{n: [None if v is None else json.loads(v) for v in frame[n]] for n in columns})
         frame.to_json(target, orient="records", lines=True, date_format="iso", date_unit="us", double_precision=15)
     else:
         try:
             frame.to_parquet(target, index=False)
         except ImportError:
             raise MissingExtraError("Parquet files need pyarrow: pip install 'doublesampling[data]'") from None
+
+
+def _is_text(column: pd.Series) -> bool:
+    return bool(pd.api.types.is_object_dtype(column) or pd.api.types.is_string_dtype(column))
+
+
+def _plain_text(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell

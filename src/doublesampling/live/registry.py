@@ -21,6 +21,7 @@ def create_experiment(store: Store, name: object, design: Design, actor: str | N
     upgrade.ensure(store)
 
     def work(connection: Connection) -> None:
+        store.incarnation(connection)
         taken = sa.select(experiments.c.id).where(experiments.c.name == called)
         if connection.execute(taken).first() is not None:
             raise NameTakenError(

@@ -159,6 +159,7 @@ class DecisionLog:
     """Some decisions and the revisions of their outcomes, in order, as one transaction sees them."""
 
     def __init__(self, book: Book, connection: Connection, ids: Sequence[str]) -> None:
+        book.store.incarnation(connection)
         self._book, self._connection = book, connection
         self._asked: dict[str, Any] = {}
         self._revisions: dict[str, list[Any]] = {}
