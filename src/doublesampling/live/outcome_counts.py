@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sqlalchemy.engine import Connection
 
 from doublesampling.live.book import Book
+from doublesampling.live.identity import Incarnation
 from doublesampling.live.schema import outcomes
 
 _CHANGES = 200  # corrections that are remembered
@@ -47,6 +48,7 @@ class OutcomeCounts:
     def __init__(self, book: Book) -> None:
         self.book = book
         self._lock = threading.Lock()
+        self._incarnation: Incarnation | None = None
         self._watermark = 0
         self._settled = np.zeros((0, 5))
         self._changes: deque[Change] = deque(maxlen=_CHANGES)
@@ -59,8 +61,10 @@ class OutcomeCounts:
     def read(self, arms: int) -> Counts:
         """Return the counts of so many arms as they are now."""
         with self._lock, self.book.store.reading() as connection:
-            xmin = self.book.store.see(connection, self.book.id).xmin
-            if xmin < self._watermark:  # a store that was restored
+            moment = self.book.store.moment(connection, self.book.id)
+            xmin = moment.snapshot.xmin
+            if moment.incarnation != self._incarnation:  # a store that was restored
+                self._incarnation = moment.incarnation
                 self._watermark, self._settled = 0, np.zeros((0, 5))
                 self._changes.clear()
             if xmin > self._watermark:

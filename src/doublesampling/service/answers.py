@@ -28,7 +28,7 @@ async def shared_answer(
     def work(kept: str | None) -> Made:
         begun = time.thread_time()
         known = experiment.known
-        version = str(known.snapshot)
+        version = known.version
         body = None if version == kept and not always else compute(known).model_dump_json().encode()
         return Made(version, body, time.thread_time() - begun)
 

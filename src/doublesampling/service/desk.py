@@ -45,6 +45,7 @@ class Desk(Pools):
         self.writer, self.metrics = Writer(), Metrics()
         self.jobs: dict[str, Any] = {}
         """Simulations and replays under way or done, by their id."""
+        self._version = self.store.version
         self._health: asyncio.Future[None] | None = None
         self._looked_at = 0.0
         self._open: dict[str, Experiment] = {}
@@ -55,7 +56,7 @@ class Desk(Pools):
         self._lock, self._counting, self._closed = threading.Lock(), set[str](), False
 
     def open(self, name: str) -> Experiment:
-        """An experiment by its name; it stays open, because nothing is ever deleted."""
+        """An experiment by its name; it stays open until the store is restored."""
         found = self._open.get(name)
         if found is not None:
             return found
@@ -68,6 +69,8 @@ class Desk(Pools):
 
     async def experiment(self, name: str) -> Experiment:
         """The same, from the event loop."""
+        if self.store.version != self._version:
+            self.forget()
         found = self._open.get(name)
         return found if found is not None else await self.opening(self.open, name)
 
@@ -83,8 +86,19 @@ class Desk(Pools):
             raise StorageError(f"{self.store.where} has not answered for {_HANGS:g} s.") from None
 
     def _try_store(self) -> None:
-        with self.store.reading() as connection:
-            connection.execute(sa.text("SELECT 1"))
+        if self.store.read_only:
+            with self.store.reading() as connection:
+                connection.execute(sa.text("SELECT 1"))
+        else:
+            self.store.check_writable()
+
+    def forget(self) -> None:
+        """Drop everything that was derived from a store that has been restored since."""
+        with self._lock:
+            self._version = self.store.version
+            for held in (self._open, self._tallies, self._counts, self.jobs):
+                held.clear()
+        self.answers.clear()
 
     def tally(self, book: Book) -> Tally:
         """The running count of an experiment. A long log is counted in the background: nobody waits for it."""

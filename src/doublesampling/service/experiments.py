@@ -123,7 +123,7 @@ def _standing(experiment: Experiment, known: Known) -> m.Standing:
         outcomes=outcomes,
         waiting=max(known.decisions - outcomes, 0),
         history=history,
-        version=str(known.snapshot),
+        version=known.version,
     )
 
 

@@ -107,6 +107,7 @@ def create(
     key = Key(secrets.token_hex(4), name, named, called, signed["at"], allowed, expires)
 
     def work(connection: Connection) -> None:
+        store.incarnation(connection)  # refuses another store
         known = sa.select(experiments.c.id).where(experiments.c.name == named)
         if named is not None and connection.execute(known).first() is None:
             raise NotFoundError(f"{store.where} holds no experiment called {named!r}. Create it first.")
@@ -146,6 +147,7 @@ def revoke(store: Store, name: str) -> None:
     signed = signature(default_actor())
 
     def work(connection: Connection) -> None:
+        store.incarnation(connection)
         _find(connection, name)
         connection.execute(sa.insert(keys).values({"key": name, "kind": "revoked"} | signed))
 
@@ -162,6 +164,7 @@ def rotate(
     token, fresh = f"ds_{secrets.token_urlsafe(32)}", secrets.token_hex(4)
 
     def work(connection: Connection) -> Key:
+        store.incarnation(connection)
         old = _find(connection, name)
         if old.ended(now):
             raise ConflictError(f"Key {name!r} has expired. Make a new one: doublesampling key create")
@@ -180,6 +183,7 @@ def rotate(
 def read(store: Store) -> dict[str, Key]:
     """Every key that was ever made, by its digest."""
     with store.reading() as connection:
+        store.incarnation(connection)  # keys of another store open nothing here
         return _from_rows(connection)
 
 

@@ -68,7 +68,7 @@ def _posterior(experiment: Experiment, known: Known, asked: list[float] | None, 
         )
         for i, arm in enumerate(known.arms)
     ]
-    return m.Posterior(version=str(known.snapshot), context=context, candidates=candidates, arms=arms)
+    return m.Posterior(version=known.version, context=context, candidates=candidates, arms=arms)
 
 
 def _densities(laws: Any, points: int) -> list[m.Density | None]:
@@ -154,7 +154,7 @@ class _Replaying:
 async def replay(desk: TheDesk, caller: Reader, name: str, response: Response) -> m.ReplayView:
     """Recompute every decision from the log. A long log takes longer than a request may: then ask again."""
     experiment = await desk.experiment(name)
-    version = await desk.read(lambda: str(experiment.known.snapshot))
+    version = await desk.read(lambda: experiment.known.version)
     running = _start_replay(desk, experiment, version, caller)
     assert running.job is not None
     waiting = asyncio.wrap_future(running.job)
@@ -204,5 +204,5 @@ def _replayed(desk: Desk, experiment: Experiment, known: Known) -> m.ReplayView 
         different=None if found is None else found.different,
         differences=[] if found is None else list(found.differences),
         replayed_at=last.at,
-        current=last.version == str(known.snapshot),
+        current=last.version == known.version,
     )
