@@ -21,7 +21,22 @@ ROUTES = {
     ("GET", E): EVERY,
     ("POST", f"{E}/pause"): ADMIN,
     ("POST", f"{E}/resume"): ADMIN,
+    ("POST", f"{E}/arms"): ADMIN,
+    ("POST", f"{E}/arms/drop"): ADMIN,
+    ("POST", f"{E}/history"): ADMIN,
     ("POST", f"{E}/decisions"): WRITE,
+    ("POST", f"{E}/decisions/batch"): WRITE,
+    ("GET", f"{E}/units"): WRITE,
+    ("PUT", f"{E}/units/outcome"): WRITE,
+    ("GET", f"{E}/waiting"): READ,
+    ("GET", f"{E}/overview"): READ,
+    ("GET", f"{E}/audit"): READ,
+    ("GET", f"{E}/audit.csv"): READ,
+    ("GET", f"{E}/audit.jsonl"): READ,
+    ("GET", f"{E}/audit.parquet"): READ,
+    ("POST", f"{E}/decisions/{{id}}/withdrawals"): ADMIN,
+    ("POST", f"{E}/decisions/{{id}}/void"): ADMIN,
+    ("GET", "/v1/access"): ADMIN,
     ("GET", f"{E}/decisions"): READ,
     ("GET", f"{E}/decisions/{{id}}"): READ,
     ("PUT", f"{E}/decisions/{{id}}/outcome"): WRITE,
@@ -84,6 +99,13 @@ BODIES = {
     "/v1/experiments": {"name": "another", "arms": ["a", "b"]},
     f"{E}/decisions/{{id}}/outcome": {"reward": 1},
     f"{E}/decisions/{{id}}/amendments": {"reward": 0, "reason": "r"},
+    f"{E}/decisions/{{id}}/withdrawals": {"reason": "r"},
+    f"{E}/decisions/{{id}}/void": {"reason": "r"},
+    f"{E}/decisions/batch": {"count": 2},
+    f"{E}/units/outcome": {"unit": "u", "reward": 1},
+    f"{E}/arms": {"name": "new"},
+    f"{E}/arms/drop": {"arm": "b"},
+    f"{E}/history": {"arms": ["a"], "rewards": [1]},
     f"{E}/what-if": {"truth": [0.1, 0.2, 0.3], "realizations": 20, "horizon": 5},
 }
 
@@ -123,6 +145,7 @@ def test_a_key_of_one_experiment_elsewhere(house):
     assert [e["name"] for e in c.get("/v1/experiments", headers=narrow).json()["experiments"]] == ["trial"]
     assert c.post("/v1/experiments", json=BODIES["/v1/experiments"], headers=narrow).status_code == 403
     assert c.get("/metrics", headers=narrow).status_code == 403
+    assert c.get("/v1/access", params={"experiment": "other"}, headers=narrow).status_code == 403
     assert c.get("/v1/experiments/trial/posterior", headers=narrow).status_code == 200
 
 

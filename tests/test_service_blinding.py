@@ -69,8 +69,12 @@ CALLS = st.one_of(
     st.tuples(st.just("tell"), who, where, which, reward, st.booleans()),
     st.tuples(st.just("batch"), who, where, st.lists(st.tuples(which, reward), min_size=1, max_size=4), st.booleans()),
     st.tuples(st.just("amend"), who, where, which, reward, reason),
+    st.tuples(st.just("many"), who, where, st.lists(st.integers(0, UNITS + 5), min_size=1, max_size=3)),
+    st.tuples(st.just("unit"), who, where, st.integers(0, UNITS + 5), reward),
+    st.tuples(st.just("retract"), who, where, which, st.sampled_from(["withdrawals", "void"])),
+    st.tuples(st.just("own"), who, where, st.sampled_from([None, "u1"]), st.integers(1, 5)),
     st.tuples(st.just("get"), who, where, st.sampled_from(["", "/decisions", "/posterior", "/series", "/health",
-              "/replay", "/export.csv", "/decisions/{id}"]), which),
+              "/replay", "/export.csv", "/decisions/{id}", "/overview", "/audit", "/waiting"]), which),
     st.tuples(st.just("list"), who),
 )  # fmt: skip
 
@@ -104,6 +108,18 @@ def send(house, c, call):
         i, value, why = rest
         body = {"reward": value, "reason": why}
         return c.post(f"{address}/decisions/{identity(i)}/amendments", json=body, headers=headers)
+    if kind == "many":
+        return c.post(f"{address}/decisions/batch", json={"units": [f"u{i}" for i in rest[0]]}, headers=headers)
+    if kind == "unit":
+        unit, value = rest
+        return c.put(f"{address}/units/outcome", json={"unit": f"u{unit}", "reward": value}, headers=headers)
+    if kind == "retract":
+        i, how = rest
+        return c.post(f"{address}/decisions/{identity(i)}/{how}", json={"reason": "a mistake"}, headers=headers)
+    if kind == "own":
+        search, limit = rest
+        params = {"limit": limit} | ({} if search is None else {"search": search})
+        return c.get(f"{address}/units", params=params, headers=headers)
     path, i = rest
     return c.get(address + path.format(id=identity(i)), headers=headers)
 

@@ -39,6 +39,8 @@ class Counts:
     history: NDArray[np.float64]
     history_total: NDArray[np.float64]
     voided: NDArray[np.float64]
+    withdrawals: int
+    """Over all arms."""
     changes: tuple[Change, ...]
 
 
@@ -50,7 +52,7 @@ class OutcomeCounts:
         self._lock = threading.Lock()
         self._incarnation: Incarnation | None = None
         self._watermark = 0
-        self._settled = np.zeros((0, 5))
+        self._settled = np.zeros((0, 6))
         self._changes: deque[Change] = deque(maxlen=_CHANGES)
 
     @property
@@ -65,7 +67,7 @@ class OutcomeCounts:
             xmin = moment.snapshot.xmin
             if moment.incarnation != self._incarnation:  # a store that was restored
                 self._incarnation = moment.incarnation
-                self._watermark, self._settled = 0, np.zeros((0, 5))
+                self._watermark, self._settled = 0, np.zeros((0, 6))
                 self._changes.clear()
             if xmin > self._watermark:
                 self._settled = _added(self._settled, self._sums(connection, self._watermark, xmin))
@@ -73,16 +75,16 @@ class OutcomeCounts:
                 self._watermark = xmin
             every = _added(self._settled, self._sums(connection, xmin, None))
             changes = (*self._changes, *self._corrections(connection, xmin, None))
-        table = _added(np.zeros((arms, 5)), every)
-        known, total, history, history_total, voided = table[:arms].T
-        return Counts(known, total, history, history_total, voided, changes[-_CHANGES:])
+        table = _added(np.zeros((arms, 6)), every)
+        known, total, history, history_total, voided, _ = table[:arms].T
+        return Counts(known, total, history, history_total, voided, int(every[:, 5].sum()), changes[-_CHANGES:])
 
     def _where(self, since: int, before: int | None) -> Any:
         found = (outcomes.c.experiment == self.book.id) & (outcomes.c.xid >= since)
         return found if before is None else found & (outcomes.c.xid < before)
 
     def _sums(self, connection: Connection, since: int, before: int | None) -> NDArray[np.float64]:
-        """Counts and sums per arm, float array (arm, 5); a revision counts against what it supersedes."""
+        """Counts and sums per arm, float array (arm, 6); a revision counts against what it supersedes."""
         o = outcomes.c
         known = sa.case((o.reward.is_(None), 0), else_=1) - sa.case((o.previous.is_(None), 0), else_=1)
         gained = sa.func.coalesce(o.reward, 0.0) - sa.func.coalesce(o.previous, 0.0)
@@ -95,12 +97,13 @@ class OutcomeCounts:
                 sa.func.sum(known * past),
                 sa.func.sum(gained * past),
                 sa.func.sum(sa.case((o.kind == "voided", 1), else_=0)),
+                sa.func.sum(sa.case((o.kind == "withdrawn", 1), else_=0)),
             )
             .where(self._where(since, before))
             .group_by(o.arm)
         )
         rows = [tuple(row) for row in connection.execute(query)]
-        table = np.zeros((max((row[0] for row in rows), default=-1) + 1, 5))
+        table = np.zeros((max((row[0] for row in rows), default=-1) + 1, 6))
         for arm, *sums in rows:
             table[arm] = [float(value) for value in sums]
         return table

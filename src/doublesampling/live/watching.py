@@ -9,8 +9,10 @@ import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from doublesampling.errors import NotFoundError, SettingError
 from doublesampling.live.book import Book
 from doublesampling.live.deciding import decide_at
+from doublesampling.live.design import check_text, normalized
 from doublesampling.live.memory import Known, StoredLog, standing
 from doublesampling.live.schema import decisions, events, outcomes
 
@@ -54,6 +56,49 @@ def page(
         if len(rows) > limit:
             rows, following = rows[:limit], rows[limit - 1].number
     return [_plain(row, arms) for row in rows], following
+
+
+def waiting(
+    book: Book,
+    *,
+    after: int = 0,
+    limit: int = 50,
+    search: str | None = None,
+    actors: Sequence[str] | None = None,
+    windows: int = 20,
+) -> tuple[list[dict[str, Any]], int | None]:
+    """Decisions without an outcome, the oldest first, and the number to go on from; None at the end.
+
+    ``search`` is a part of the unit's name in any case, ``actors`` who asked. At most so many windows of the log are
+    looked at, so a page may be empty and still be followed by others.
+    """
+    found: list[dict[str, Any]] = []
+    following: int | None = after
+    part = None if search is None else normalized(search).casefold()
+    for _ in range(windows):
+        rows, following = page(book, after=following or 0, limit=_WINDOW, waiting=True)
+        for row in rows:
+            unit = row["unit"] or f"decision {row['number']}"
+            if (actors is None or row["actor"] in actors) and (part is None or part in unit.casefold()):
+                found.append(row)
+                if len(found) == limit:
+                    return found, row["number"]
+        if following is None:
+            break
+    return found, following
+
+
+def decision_of_unit(book: Book, unit: str) -> str:
+    """The id of the decision of a unit that is asked once."""
+    if book.design.units != "once":
+        raise SettingError("Here a unit may be asked many times, so its name names no decision. Tell by the id.")
+    d = decisions.c
+    query = sa.select(d.id).where(d.experiment == book.id, d.unit_once == check_text("unit", unit))
+    with book.store.reading() as connection:
+        found = connection.execute(query.order_by(d.unit_round.desc()).limit(1)).scalar()
+    if found is None:
+        raise NotFoundError(f"No decision was made for the unit {unit[:100]!r}. Check how it is written.")
+    return str(found)
 
 
 def _plain(row: Any, arms: tuple[str, ...]) -> dict[str, Any]:

@@ -81,11 +81,19 @@ def allow(scope: str | None = None) -> Any:
             has = shown(caller.scopes).replace(",", ", ")
             raise RefusedError("forbidden", f"This needs a key with the scope {scope!r}; yours has: {has}.")
         name = request.path_params.get("name")
+        _note(request, caller, scope, name)
         if caller.experiment is not None and name is not None and name != caller.experiment:
             raise caller.stays_at_home
         return caller
 
     return Depends(check)
+
+
+def _note(request: Request, caller: Caller, scope: str | None, name: str | None) -> None:
+    """Leave a trace of who reads results."""
+    if scope == "read" and request.method == "GET":
+        action = getattr(request.scope.get("route"), "name", request.url.path)
+        request.app.state.desk.reads.note(caller.shown, action, name, request.path_params.get("id"))
 
 
 TheDesk = Annotated[Desk, Depends(desk_of)]

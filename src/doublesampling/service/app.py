@@ -10,7 +10,19 @@ from fastapi.responses import FileResponse, PlainTextResponse
 from fastapi.staticfiles import StaticFiles
 
 from doublesampling import __version__
-from doublesampling.service import decisions, experiments, export, outcomes, overview, problems, results, whatif
+from doublesampling.service import (
+    arms,
+    audit,
+    decisions,
+    experiments,
+    export,
+    outcomes,
+    overview,
+    problems,
+    results,
+    units,
+    whatif,
+)
 from doublesampling.service import messages as m
 from doublesampling.service.access import Anyone, Reader, TheDesk
 from doublesampling.service.desk import Desk
@@ -55,8 +67,8 @@ def create_app(
     )
     app.state.desk = desk
     problems.install(app)
-    for room in (experiments, decisions, outcomes, overview, results, export, whatif):
-        app.include_router(room.router)
+    for part in (experiments, arms, decisions, outcomes, units, overview, results, audit, export, whatif):
+        app.include_router(part.router)
     _add_own_routes(app)
     _describe_problems(app)
     app.add_middleware(Guard, desk=lambda: desk, seconds=seconds, body=body)

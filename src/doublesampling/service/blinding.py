@@ -4,10 +4,12 @@ An answer to such a key may depend on which decisions were asked and which of th
 of an outcome. ``tests/test_service_blinding.py`` compares every answer over two stores that differ in outcomes only.
 """
 
+import hmac
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from doublesampling.errors import NotFoundError, VoidedError
+from doublesampling.errors import NotFoundError, SettingError, VoidedError
 from doublesampling.live import records
 from doublesampling.live.design import Design
 from doublesampling.live.experiment import Experiment
@@ -58,6 +60,18 @@ def decision_view(made: records.Receipt, design: Design) -> m.Decision:
     return m.Decision(**{name: plain[name] for name in m.Decision.model_fields})
 
 
+def own_unit(row: dict[str, Any], caller: Caller, design: Design) -> m.OwnUnit:
+    """A unit that waits for its outcome, for the key that asked for it."""
+    code = design.code(row["arm"]) if caller.blind else None
+    return m.OwnUnit(
+        decision=row["id"],
+        unit=row["unit"],
+        arm=row["arm"] if code is None else None,
+        arm_name=row["arm_name"] if code is None else code,
+        asked_at=row["asked_at"],
+    )
+
+
 def outcome(told: records.Outcome, caller: Caller) -> m.OutcomeView | m.Acknowledged:
     """A stored outcome; a blind caller hears only that there is one."""
     if not caller.blind:
@@ -72,9 +86,43 @@ def amended(told: records.Outcome, caller: Caller) -> m.OutcomeView | m.Acknowle
     return m.Acknowledged(decision=told.decision, repeated=False, detail=None)
 
 
+def retracted(told: records.Outcome, caller: Caller) -> m.OutcomeView | m.Acknowledged:
+    """A withdrawn outcome, or a voided decision."""
+    if not caller.blind:
+        return m.OutcomeView.model_construct(**told.__dict__)
+    return m.Acknowledged(decision=told.decision, repeated=told.repeated, detail=None)
+
+
 def arms(known: Known, design: Design, caller: Caller) -> list[m.Arm]:
     """The arms by name; for blind callers of a coded experiment by code, in the order of the codes."""
     if caller.blind and design.codes is not None:
         coded = [(str(design.code(i)), i in known.active) for i in range(len(known.arms))]
         return [m.Arm(arm=None, name=code, active=active, code=code) for code, active in sorted(coded)]
     return [m.Arm(arm=i, name=name, active=i in known.active, code=design.code(i)) for i, name in enumerate(known.arms)]
+
+
+def seal(number: int, seed: int) -> str:
+    """A cursor that does not tell the number of the decision at which a list goes on."""
+    nonce = _keyed(seed, number.to_bytes(8, "big"))
+    return (nonce + bytes(a ^ b for a, b in zip(number.to_bytes(8, "big"), _keyed(seed, nonce), strict=True))).hex()
+
+
+def unseal(cursor: str, seed: int) -> int:
+    """The number that ``seal`` has hidden.
+
+    >>> unseal(seal(12, seed=7), seed=7)
+    12
+    """
+    try:
+        content = bytes.fromhex(cursor)
+    except ValueError:
+        content = b""
+    nonce, hidden = content[:8], content[8:]
+    plain = bytes(a ^ b for a, b in zip(hidden, _keyed(seed, nonce), strict=False))
+    if len(content) != 16 or _keyed(seed, plain) != nonce:
+        raise SettingError("after must be a cursor that this list returned as following.")
+    return int.from_bytes(plain, "big")
+
+
+def _keyed(seed: int, content: bytes) -> bytes:
+    return hmac.digest(seed.to_bytes(32, "big"), b"cursor" + content, "sha256")[:8]

@@ -40,6 +40,32 @@ async def ask(
     return json_answer(blinding.receipt(made, caller, experiment.design), made.repeated)
 
 
+@router.post(
+    "/decisions/batch",
+    status_code=201,
+    response_model=m.Decisions,
+    responses={200: {"model": m.Decisions, "description": "all were made before; nothing was written"}},
+)
+async def ask_many(
+    desk: TheDesk,
+    caller: Asker,
+    name: str,
+    body: m.AskMany,
+    idempotency_key: Annotated[str | None, Header(min_length=1, max_length=500)] = None,
+) -> Response:
+    """Decide for several units from the same knowledge: all decisions are stored, or none."""
+    experiment = await desk.experiment(name)
+    made = await desk.write(
+        lambda: experiment.ask_many(
+            body.count, units=body.units, contexts=body.contexts, request_key=idempotency_key, actor=caller.actor,
+            scope=caller.owner,
+        )
+    )  # fmt: skip
+    desk.answers.wrote(name)
+    views = m.Decisions.model_construct(decisions=[blinding.receipt(d, caller, experiment.design) for d in made])
+    return json_answer(views, all(d.repeated for d in made))
+
+
 @router.get("/decisions")
 async def list_decisions(
     desk: TheDesk,
@@ -50,7 +76,7 @@ async def list_decisions(
     before: Annotated[int | None, Query(ge=1, lt=2**62, description="downwards from here, newest first")] = None,
     status: Annotated[Literal["all", "waiting"], Query()] = "all",
 ) -> m.Page:
-    """A page of the log, upwards from ``after``. Go on with ``following`` until it is null."""
+    """Read a page of the log, upwards from ``after``. Go on with ``following`` until it is null."""
     experiment = await desk.experiment(name)
 
     def work() -> m.Page:

@@ -19,10 +19,12 @@ from doublesampling.live.opening import open_store
 from doublesampling.live.outcome_counts import Counts, OutcomeCounts
 from doublesampling.live.schema import experiments
 from doublesampling.live.tally import Tally
+from doublesampling.service.access_log import AccessLog
 from doublesampling.service.cache import AnswerCache
 from doublesampling.service.key_cache import KeyCache
 from doublesampling.service.metrics import Metrics
 from doublesampling.service.pools import Pools
+from doublesampling.service.waiting import WaitingFrom
 
 log = logging.getLogger("doublesampling.service")
 _BITE = 4000  # decisions that one request adds to a tally
@@ -53,6 +55,8 @@ class Desk(Pools):
         self._counts: dict[str, OutcomeCounts] = {}
         self._reading: set[OutcomeCounts] = set()
         self.answers = AnswerCache()
+        self.reads = AccessLog(self.store)
+        self.waiting = WaitingFrom()
         self._lock, self._counting, self._closed = threading.Lock(), set[str](), False
 
     def open(self, name: str) -> Experiment:
@@ -96,7 +100,7 @@ class Desk(Pools):
         """Drop everything that was derived from a store that has been restored since."""
         with self._lock:
             self._version = self.store.version
-            for held in (self._open, self._tallies, self._counts, self.jobs):
+            for held in (self._open, self._tallies, self._counts, self.jobs, self.waiting.found):
                 held.clear()
         self.answers.clear()
 
@@ -166,5 +170,6 @@ class Desk(Pools):
         """Write what is waiting, then let go."""
         self._closed = True
         self.writer.close()
+        self.reads.close()
         super().close()
         self.store.close()

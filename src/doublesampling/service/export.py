@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 
 from doublesampling.errors import MissingExtraError
-from doublesampling.live import reading
+from doublesampling.live import audit, reading
 from doublesampling.live.experiment import Experiment
 from doublesampling.service.access import Caller, Reader, TheDesk
 from doublesampling.service.desk import Desk
@@ -21,35 +21,48 @@ def _file(media: str, about: str) -> dict[int | str, dict[str, Any]]:
     return {200: {"content": {media: {"schema": {"type": "string", "format": "binary"}}}, "description": about}}
 
 
-@router.get("/export.csv", response_class=StreamingResponse, responses=_file("text/csv", "one line per decision"))
-async def export_csv(desk: TheDesk, caller: Reader, name: str) -> StreamingResponse:
-    """Export the decisions with their latest outcomes as CSV."""
-    return await _export(desk, caller, name, "csv", "text/csv")
+FORMS = {
+    "csv": ("text/csv", "one line each"),
+    "jsonl": ("application/x-ndjson", "one JSON object per line"),
+    "parquet": ("application/vnd.apache.parquet", "a Parquet file"),
+}
 
 
-@router.get(
-    "/export.jsonl",
-    response_class=StreamingResponse,
-    responses=_file("application/x-ndjson", "one JSON object per decision and line"),
-)
-async def export_jsonl(desk: TheDesk, caller: Reader, name: str) -> StreamingResponse:
-    """Export the decisions with their latest outcomes as JSON lines."""
-    return await _export(desk, caller, name, "jsonl", "application/x-ndjson")
+def _add_routes(form: str) -> None:
+    """Add the files of one form: the decisions, and the audit trail."""
+    media, about = FORMS[form]
+    options: dict[str, Any] = {"response_class": StreamingResponse, "responses": _file(media, about)}
+
+    async def export(desk: TheDesk, caller: Reader, name: str) -> StreamingResponse:
+        return await _export(desk, caller, name, form, _decisions)
+
+    async def export_audit(desk: TheDesk, caller: Reader, name: str) -> StreamingResponse:
+        return await _export(desk, caller, name, form, _audit)
+
+    export.__doc__ = f"Export the decisions with their latest outcomes: {about}."
+    export_audit.__doc__ = f"Export the audit trail, one entry per decision, outcome, correction and event: {about}."
+    router.get(f"/export.{form}", name=f"export_{form}", **options)(export)
+    router.get(f"/audit.{form}", name=f"audit_{form}", **options)(export_audit)
 
 
-@router.get(
-    "/export.parquet",
-    response_class=StreamingResponse,
-    responses=_file("application/vnd.apache.parquet", "a Parquet file"),
-)
-async def export_parquet(desk: TheDesk, caller: Reader, name: str) -> StreamingResponse:
-    """Export the decisions with their latest outcomes as a Parquet file."""
-    return await _export(desk, caller, name, "parquet", "application/vnd.apache.parquet")
+def _decisions(experiment: Experiment, after: Any) -> tuple[Any, Any]:
+    """A page of decisions behind a number, and the number to go on from; None at the end."""
+    frame = reading.table(experiment._book, after=after or 0, limit=_PAGE)
+    return frame, int(frame["number"].iloc[-1]) if len(frame) == _PAGE else None
 
 
-async def _export(desk: Desk, caller: Caller, name: str, form: str, media: str) -> StreamingResponse:
+def _audit(experiment: Experiment, after: Any) -> tuple[Any, Any]:
+    """The same of the audit trail, by its cursor."""
+    frame = audit.frame(experiment._book, after, _PAGE)
+    return frame, frame["cursor"].iloc[-1] if len(frame) == _PAGE else None
+
+
+Read = Callable[[Experiment, Any], tuple[Any, Any]]
+
+
+async def _export(desk: Desk, caller: Caller, name: str, form: str, read: Read) -> StreamingResponse:
     experiment = await desk.experiment(name)
-    pieces = _pieces(desk, caller, experiment, _Parquet() if form == "parquet" else _Text(form))
+    pieces = _pieces(desk, caller, experiment, read, _Parquet() if form == "parquet" else _Text(form))
     first = await anext(pieces)  # what fails at once still fails as a problem
 
     async def every() -> AsyncIterator[bytes]:
@@ -58,26 +71,28 @@ async def _export(desk: Desk, caller: Caller, name: str, form: str, media: str) 
             yield piece
 
     plain = "".join(c if c.isascii() and c.isalnum() else "-" for c in experiment.name)[:80]
-    headers = {"Content-Disposition": f'attachment; filename="{plain}.{form}"'}
-    return StreamingResponse(every(), media_type=media, headers=headers)
+    suffix = "-audit" if read is _audit else ""
+    headers = {"Content-Disposition": f'attachment; filename="{plain}{suffix}.{form}"'}
+    return StreamingResponse(every(), media_type=FORMS[form][0], headers=headers)
 
 
 async def _pieces(
-    desk: Desk, caller: Caller, experiment: Experiment, write: Callable[[Any], bytes]
+    desk: Desk, caller: Caller, experiment: Experiment, read: Read, write: Callable[[Any], bytes]
 ) -> AsyncIterator[bytes]:
     """The file in pieces, one per page; each page is read and written in a thread for long reads."""
-    after, last = 0, False
 
-    def page(after: int) -> tuple[bytes, int, bool]:
-        frame = reading.table(experiment._book, after=after, limit=_PAGE)
-        piece = write(frame) if len(frame) or after == 0 else b""
-        over = len(frame) < _PAGE
-        return piece + (write(None) if over else b""), int(frame["number"].iloc[-1]) if len(frame) else after, over
+    def page(after: Any) -> tuple[bytes, Any]:
+        frame, following = read(experiment, after)
+        piece = write(frame) if len(frame) or after is None else b""
+        return piece + (write(None) if following is None else b""), following
 
+    after = None
     with desk.exporting(caller.shown):
-        while not last:
-            piece, after, last = await desk.next_page(page, after)
+        while True:
+            piece, after = await desk.next_page(page, after)
             yield piece
+            if after is None:
+                return
 
 
 class _Text:
@@ -149,5 +164,9 @@ class _Sink(io.RawIOBase):
 
 def _typed(frame: Any) -> Any:
     """Texts stay texts on a page where all of them are missing."""
-    texts = [c for c in ("unit", "request_key", "context", "reason") if c in frame]
+    texts = [c for c in ("decision", "unit", "request_key", "context", "arm_name", "reason", "detail") if c in frame]
     return frame.astype(dict.fromkeys(texts, "string"))
+
+
+for _form in FORMS:
+    _add_routes(_form)

@@ -221,6 +221,18 @@ class Amend(Request):
     reason: Text
 
 
+class TellUnit(Tell):
+    """The outcome of a unit, by its name."""
+
+    unit: Text
+
+
+class Because(Request):
+    """Why something is taken back."""
+
+    reason: Text
+
+
 class Told(Request):
     """One outcome of a batch."""
 
@@ -261,6 +273,37 @@ class Outcomes(BaseModel):
     """The outcomes of a batch, in its order."""
 
     outcomes: list[OutcomeView | Acknowledged]
+
+
+class OwnUnit(BaseModel):
+    """A unit that waits for its outcome, for the key that asked for it."""
+
+    decision: str
+    unit: str | None
+    arm: int | None
+    arm_name: str
+    asked_at: datetime.datetime
+
+
+class OwnUnits(BaseModel):
+    """Units that wait; ``following`` is the cursor to go on from, null at the end."""
+
+    units: list[OwnUnit]
+    following: str | None
+
+
+class AskMany(Request):
+    """A wish for several decisions, made from the same knowledge: so many, or one per unit or context."""
+
+    count: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    units: Annotated[list[Text], Field(min_length=1, max_length=10_000)] | None = None
+    contexts: Annotated[list[Context], Field(min_length=1, max_length=10_000)] | None = None
+
+
+class Decisions(BaseModel):
+    """The decisions of a batch, in its order."""
+
+    decisions: list[Decision | Receipt]
 
 
 class Me(BaseModel):

@@ -1,20 +1,21 @@
-"""Routes of outcomes: tell one or several, and amend."""
+"""Routes of outcomes: tell one or several, amend, withdraw, and void a decision."""
 
 import asyncio
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Response
 
-from doublesampling.live import telling
+from doublesampling.live import records, telling
 from doublesampling.service import blinding
 from doublesampling.service import messages as m
-from doublesampling.service.access import Amender, Teller, TheDesk
+from doublesampling.service.access import Amender, Caller, Teller, TheDesk
+from doublesampling.service.desk import Desk
 
 router = APIRouter(prefix="/v1/experiments/{name}", tags=["outcomes"])
 Id = Annotated[str, Path(alias="id", max_length=100)]
-_OUTCOME = m.OutcomeView | m.Acknowledged
-_SAME: dict[int | str, dict[str, Any]] = {
-    200: {"model": _OUTCOME, "description": "an outcome was stored before; nothing was written"}
+OUTCOME = m.OutcomeView | m.Acknowledged
+SAME: dict[int | str, dict[str, Any]] = {
+    200: {"model": OUTCOME, "description": "an outcome was stored before; nothing was written"}
 }
 
 
@@ -23,7 +24,13 @@ def json_answer(model: Any, repeated: bool) -> Response:
     return Response(model.model_dump_json(), 200 if repeated else 201, media_type="application/json")
 
 
-@router.put("/decisions/{id}/outcome", status_code=201, response_model=_OUTCOME, responses=_SAME)
+def note_contested(desk: Desk, caller: Caller, name: str, told: records.Outcome, sent: float) -> None:
+    """Log a value that a blind caller sent and that differs from the stored one: the caller is not told so."""
+    if caller.blind and told.repeated and told.reward != sent:
+        desk.reads.note(caller.shown, "contested", name, f"decision {told.decision}: sent {sent:g}")
+
+
+@router.put("/decisions/{id}/outcome", status_code=201, response_model=OUTCOME, responses=SAME)
 async def tell(desk: TheDesk, caller: Teller, name: str, which: Id, body: m.Tell) -> Response:
     """Store the outcome of a decision.
 
@@ -38,6 +45,7 @@ async def tell(desk: TheDesk, caller: Teller, name: str, which: Id, body: m.Tell
         )  # fmt: skip
         told = await asyncio.wrap_future(pending)
     desk.answers.wrote(name)
+    note_contested(desk, caller, name, told, body.reward)
     return json_answer(blinding.outcome(told, caller), told.repeated)
 
 
@@ -60,11 +68,13 @@ async def tell_many(desk: TheDesk, caller: Teller, name: str, body: m.Batch) -> 
     with blinding.within(experiment, caller):
         told = await desk.write(telling.tell, book, wanted)
     desk.answers.wrote(name)
+    for each, sent in zip(told, body.outcomes, strict=True):
+        note_contested(desk, caller, name, each, sent.reward)
     views = m.Outcomes.model_construct(outcomes=[blinding.outcome(each, caller) for each in told])
     return json_answer(views, all(each.repeated for each in told))
 
 
-@router.post("/decisions/{id}/amendments", status_code=201, response_model=_OUTCOME, responses=_SAME)
+@router.post("/decisions/{id}/amendments", status_code=201, response_model=OUTCOME, responses=SAME)
 async def amend(desk: TheDesk, caller: Amender, name: str, which: Id, body: m.Amend) -> Response:
     """Correct an outcome: the old one stays in the log, this one supersedes it."""
     experiment = await desk.experiment(name)
@@ -72,3 +82,23 @@ async def amend(desk: TheDesk, caller: Amender, name: str, which: Id, body: m.Am
         told = await desk.write(lambda: experiment.amend(which, body.reward, reason=body.reason, actor=caller.actor))
     desk.answers.wrote(name)
     return json_answer(blinding.amended(told, caller), told.repeated and not caller.blind)
+
+
+@router.post("/decisions/{id}/withdrawals", status_code=201, response_model=OUTCOME, responses=SAME)
+async def withdraw(desk: TheDesk, caller: Amender, name: str, which: Id, body: m.Because) -> Response:
+    """Withdraw an outcome that was told by mistake: the decision waits for its outcome again."""
+    experiment = await desk.experiment(name)
+    with blinding.within(experiment, caller):
+        told = await desk.write(lambda: experiment.withdraw(which, reason=body.reason, actor=caller.actor))
+    desk.answers.wrote(name)
+    return json_answer(blinding.retracted(told, caller), told.repeated)
+
+
+@router.post("/decisions/{id}/void", status_code=201, response_model=OUTCOME, responses=SAME)
+async def void(desk: TheDesk, caller: Amender, name: str, which: Id, body: m.Because) -> Response:
+    """Void a decision that was not carried out: it stays in the log and counts for nothing."""
+    experiment = await desk.experiment(name)
+    with blinding.within(experiment, caller):
+        told = await desk.write(lambda: experiment.void(which, reason=body.reason, actor=caller.actor))
+    desk.answers.wrote(name)
+    return json_answer(blinding.retracted(told, caller), told.repeated)
