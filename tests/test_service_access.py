@@ -37,6 +37,7 @@ ROUTES = {
     ("POST", f"{E}/decisions/{{id}}/withdrawals"): ADMIN,
     ("POST", f"{E}/decisions/{{id}}/void"): ADMIN,
     ("GET", "/v1/access"): ADMIN,
+    ("GET", "/v1/catalog"): EVERY,
     ("GET", f"{E}/decisions"): READ,
     ("GET", f"{E}/decisions/{{id}}"): READ,
     ("PUT", f"{E}/decisions/{{id}}/outcome"): WRITE,

@@ -1,4 +1,4 @@
-"""``doublesampling key``: keys of the service, made, listed, rotated and revoked."""
+"""``doublesampling key``: keys of the service, made, listed, rotated and revoked, and who read what."""
 
 import datetime
 import json
@@ -13,7 +13,7 @@ from doublesampling.errors import SettingError
 from doublesampling.live import upgrade
 from doublesampling.live.opening import open_store
 from doublesampling.live.store import Store
-from doublesampling.service import keys
+from doublesampling.service import access_log, keys
 from doublesampling.service.scopes import shown
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -126,4 +126,19 @@ def _revoke(options: Any) -> int:
     return 0
 
 
-_COMMANDS = {"create": _create, "list": _list, "rotate": _rotate, "revoke": _revoke}
+def _log(options: Any) -> int:
+    rows, _ = access_log.read(_open(options), experiment=options.experiment, limit=options.limit)
+    if options.json:
+        print(json.dumps([row | {"at": row["at"].isoformat(), "until": row["until"].isoformat()} for row in rows]))
+        return 0
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("when", "until", "times", "who", "what", "experiment", "detail"):
+        table.add_column(name)
+    for row in rows:
+        cells = (row["actor"], row["action"], row["experiment"] or "", row["detail"] or "")
+        table.add_row(_moment(row["at"]), _moment(row["until"]), str(row["count"]), *cells)
+    Console(highlight=False, markup=False).print(table if rows else "Nobody has read anything over HTTP.")
+    return 0
+
+
+_COMMANDS = {"log": _log, "create": _create, "list": _list, "rotate": _rotate, "revoke": _revoke}

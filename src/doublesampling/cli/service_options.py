@@ -59,3 +59,6 @@ def add_key(commands: Any, run: Callable[[argparse.Namespace], int], help_format
     )
     rotated.add_argument("--expires", metavar="WHEN", help="when the new key expires (default: as the old one)")
     command("revoke", "end a key").add_argument("id", metavar="ID", help="as `key list` shows it")
+    seen = command("log", "show who looked at results or exported them, the newest first")
+    seen.add_argument("--experiment", metavar="NAME", help="of this experiment only (default: all)")
+    seen.add_argument("--limit", type=int, default=100, metavar="N", help="how many entries")

@@ -13,6 +13,7 @@ from doublesampling import __version__
 from doublesampling.service import (
     arms,
     audit,
+    catalog,
     decisions,
     experiments,
     export,
@@ -67,7 +68,7 @@ def create_app(
     )
     app.state.desk = desk
     problems.install(app)
-    for part in (experiments, arms, decisions, outcomes, units, overview, results, audit, export, whatif):
+    for part in (experiments, catalog, arms, decisions, outcomes, units, overview, results, audit, export, whatif):
         app.include_router(part.router)
     _add_own_routes(app)
     _describe_problems(app)

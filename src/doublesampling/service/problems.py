@@ -126,10 +126,10 @@ def install(app: FastAPI) -> None:
     async def invalid(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, RequestValidationError)
         found = [
-            {"where": ".".join(str(part) for part in e["loc"]), "what": e["msg"]}
+            {"where": ".".join(str(part) for part in e["loc"] if part != "body"), "what": _wanted(e)}
             for e in error.errors()[:20]  # what came is not sent back
         ]
-        first = f"{found[0]['where']}: {found[0]['what']}." if found else "The request could not be read."
+        first = f"{found[0]['where'] or 'The body'} {found[0]['what']}." if found else "The request could not be read."
         return problem("invalid", first, errors=found)
 
     async def http(request: Request, error: Exception) -> JSONResponse:
@@ -143,6 +143,40 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(DoubleSamplingError, ours)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, http)
+
+
+_WANTED = {
+    "missing": "is missing",
+    "extra_forbidden": "is not known here",
+    "string_too_short": "must not be empty",
+    "string_too_long": "may have {max_length} characters",
+    "string_type": "must be text",
+    "too_short": "needs at least {min_length} entries, got {actual_length}",
+    "too_long": "may have {max_length} entries, got {actual_length}",
+    "greater_than_equal": "must be at least {ge}",
+    "greater_than": "must be more than {gt}",
+    "less_than_equal": "must be at most {le}",
+    "less_than": "must be less than {lt}",
+    "int_parsing": "must be a whole number",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_parsing": "must be a number",
+    "float_type": "must be a number",
+    "finite_number": "must be a finite number",
+    "bool_parsing": "must be true or false",
+    "bool_type": "must be true or false",
+    "list_type": "must be a list",
+    "dict_type": "must be an object",
+    "literal_error": "must be {expected}",
+    "json_invalid": "is not JSON ({error})",
+    "model_attributes_type": "must be a JSON object",
+}
+
+
+def _wanted(error: Any) -> str:
+    """What was wrong with a field, in plain words."""
+    known = _WANTED.get(error["type"])
+    return error["msg"] if known is None else known.format(**error.get("ctx", {}))
 
 
 def _said(error: HTTPException, request: Request) -> str:
