@@ -49,7 +49,7 @@ def test_every_belief_and_policy_can_be_created_from_what_the_catalog_says(catal
 @pytest.mark.parametrize("name", CHOICES)
 def test_choices_are_those_that_the_policy_takes(name):
     with pytest.raises(SettingError) as refused:
-        policies.DoubleSampling(**{name: "nobody"})
+        policies.DoubleSampling(**{name: "nobody"})  # type: ignore[arg-type]
     offered = str(refused.value).partition("one of")[2].partition(", got")[0]
     assert tuple(re.findall(r"'([^']+)'", offered)) == CHOICES[name]
 

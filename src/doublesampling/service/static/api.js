@@ -16,6 +16,7 @@ export class Refused extends Error {
 }
 
 export const at = (name) => `/v1/experiments/${encodeURIComponent(name)}`;
+export const decisionAt = (name, id) => `${at(name)}/decisions/${encodeURIComponent(id)}`;
 
 export async function call(path, { method = "GET", body, headers = {}, raw = false, signal } = {}) {
   const given = { ...headers };
@@ -33,6 +34,20 @@ export async function call(path, { method = "GET", body, headers = {}, raw = fal
   if (answer.status === 304) return null;
   if (!answer.ok) throw new Refused(await answer.json().catch(() => ({})), answer.status);
   return raw ? answer : answer.json();
+}
+
+// The same question again and again: null where the answer is as before.
+export class Watched {
+  constructor() { this.path = null; this.tag = null; }
+
+  async look(path) {
+    const same = path === this.path && this.tag;
+    const answer = await call(path, { raw: true, headers: same ? { "If-None-Match": this.tag } : {} });
+    if (answer === null) return null;
+    this.path = path;
+    this.tag = answer.headers.get("etag");
+    return answer.json();
+  }
 }
 
 // A file with the key in a header, which a plain link cannot send.
