@@ -1,7 +1,8 @@
 """How many ask+tell pairs the service answers, how fast, and whether any is lost when it is killed.
 
 Run as `python -m benchmarks.load` (part of `make soak`). A real server process, 32 connections from another process.
-Then the first paint of the dashboard over 10^6 stored decisions, where there is a Chromium.
+First what dashboards, keys, attacks and long reads cost the writers (benchmarks/neighbours.py); at the end the first
+paint of the dashboard over 10^6 stored decisions, where there is a Chromium.
 """
 
 import argparse
@@ -42,13 +43,15 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def served(url: str, port: int | None = None) -> Iterator[tuple[int, "subprocess.Popen[bytes]"]]:
+def served(
+    url: str, environment: dict[str, str] | None = None, seconds: float = 60.0
+) -> Iterator[tuple[int, "subprocess.Popen[bytes]"]]:
     """A server process of its own."""
-    port = port or free_port()
+    port = free_port()
     command = [sys.executable, "-m", "doublesampling.cli.main", "serve", "--storage", url, "--port", str(port)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ | (environment or {}))
     try:
-        wait_until_up(port)
+        wait_until_up(port, seconds)
         yield port, process
     finally:
         process.terminate()
@@ -237,6 +240,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--connections", type=int, default=32)
+    parser.add_argument("--stretch", type=float, default=6.0, help="seconds of a stretch with or without a burden")
+    parser.add_argument("--rounds", type=int, default=8, help="pairs of such stretches")
     parser.add_argument("--kills", type=int, default=5)
     parser.add_argument("--decisions", type=int, default=1_000_000, help="stored for the first paint; 0 leaves it out")
     parser.add_argument("--store", help="the file of a store that holds them already")
@@ -246,7 +251,26 @@ def main() -> int:
         f"{now:%Y-%m-%d %H:%M} UTC, {os.cpu_count()} {platform.machine()} cores, Python {platform.python_version()}, "
         f"load average before: {os.getloadavg()[0]:.1f}"
     )
+    from benchmarks import neighbours  # it takes its connections and servers from here
+
     with tempfile.TemporaryDirectory(prefix="ds-load-") as folder:
+        urls = {name: f"sqlite:///{Path(folder) / name}.db" for name in ("pages", "keys", "attack", "replays", "start")}
+        neighbours.start_to_first_ask(urls["start"])
+        found = neighbours.with_dashboards(urls["pages"], options.stretch, options.rounds)[10]
+        keyed = neighbours.with_many_keys(urls["keys"], options.stretch, options.rounds)
+        health, ask = neighbours.under_attack(urls["attack"])
+        neighbours.beside_replays(urls["replays"])
+        missed = [
+            name
+            for name, held in (
+                ("10 dashboards leave writers 90 %", found >= 0.9),
+                ("32 keys do 90 % of one", keyed >= 0.9),
+                ("/healthz within 1 s under attack", health < 1.0),
+                ("asks within 2 s under attack", ask < 2.0),
+            )
+            if not held
+        ]
+        say(f"  not reached: {', '.join(missed)}" if missed else "  all figures reached")
         throughput(f"sqlite:///{Path(folder) / 'load.db'}", options.connections, options.seconds)
         if options.kills:
             kills(f"sqlite:///{Path(folder) / 'kills.db'}", options.connections, options.kills)

@@ -10,6 +10,7 @@ import http.client
 import json
 import multiprocessing
 import socket
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -196,3 +197,20 @@ def beside_replays(url: str, readers: int = 8, calls: int = 20, decisions: int =
         f"{max(healths):.2f} s, asks at most {max(asks):.2f} s"
     )
     return max(healths), max(asks)
+
+
+def start_to_first_ask(url: str, times: int = 3) -> tuple[float, float]:
+    """Seconds from the start of the server to the answer of the first ask, cold and with compiled code kept."""
+    ds.Experiment.create("load", arms=["a", "b", "c"], seed=1, storage=url)
+
+    def once(cache: str) -> float:
+        begun = time.perf_counter()
+        with served(url, environment={"NUMBA_CACHE_DIR": cache}, seconds=300.0) as (port, _):
+            timed_call(port, "POST", "/v1/experiments/load/decisions", {})
+            return time.perf_counter() - begun
+
+    with tempfile.TemporaryDirectory(prefix="ds-cache-") as cache:
+        cold = once(cache)
+        kept = float(np.median([once(cache) for _ in range(times)]))
+    say(f"  from the start of the server to the first ask: {cold:.1f} s cold, {kept:.1f} s with compiled code kept")
+    return cold, kept

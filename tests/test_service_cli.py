@@ -8,6 +8,8 @@ import urllib.request
 import pytest
 
 from doublesampling.cli.main import main
+from doublesampling.live.opening import open_store
+from doublesampling.service.access_log import AccessLog
 from tests.service import make_key, served
 
 
@@ -35,6 +37,34 @@ def test_keys_are_made_listed_and_revoked(capsys, sqlite_url):
     status, _, err = command(capsys, "key", "revoke", key["id"], *where)
     assert (status, "before" in err) == (1, True)
     assert "No key" in command(capsys, "key", "revoke", "nobody", *where)[2]
+
+
+def test_keys_expire_rotate_and_leave_a_log(capsys, sqlite_url):
+    where = ("--storage", sqlite_url)
+    made = json.loads(command(capsys, "key", "create", "--scopes", "tell,ask", "--expires", "90d", "--json", *where)[1])
+    assert (made["role"], made["scopes"]) == ("writer", ["ask", "tell"])
+    assert made["expires_at"] is not None
+    status, out, err = command(capsys, "key", "rotate", made["id"], "--overlap", "24h", *where)
+    assert (status, out.startswith("ds_")) == (0, True)
+    assert f"It replaces {made['id']}, which ends in 24h" in err
+    old, new = json.loads(command(capsys, "key", "list", "--json", *where)[1])
+    assert (old["revoked"], new["replaces"], new["expires_at"]) == (False, [made["id"]], made["expires_at"])
+    assert "rotated, ends" in command(capsys, "key", "list", *where)[1]
+    status, _, err = command(capsys, "key", "create", "--role", "reader", "--expires", "2020-01-01", *where)
+    assert (status, "in the future" in err) == (1, True)
+    assert "Nobody has read" in command(capsys, "key", "log", *where)[1]
+    log = AccessLog(open_store(sqlite_url))
+    log.note("key 1 (ward)", "export_csv", "trial")
+    log.flush()
+    log.close()
+    assert "export_csv" in command(capsys, "key", "log", *where)[1]
+    (entry,) = json.loads(command(capsys, "key", "log", "--experiment", "trial", "--json", *where)[1])
+    assert (entry["actor"], entry["count"]) == ("key 1 (ward)", 1)
+
+
+def test_keys_can_be_required(capsys, sqlite_url):
+    status, _, err = command(capsys, "serve", "--require-keys", "--storage", sqlite_url)
+    assert (status, "--require-keys: the store has no keys" in err) == (1, True)
 
 
 def test_a_key_for_an_experiment_that_is_not_there(capsys, sqlite_url):

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from doublesampling.cli.experiment import run_one_of
+from doublesampling.cli.experiment import _open_console, run_one_of
 from doublesampling.errors import SettingError
 from doublesampling.live import upgrade
 from doublesampling.live.opening import open_store
@@ -103,8 +103,8 @@ def _list(options: Any) -> int:
             key.id, key.role, shown(key.scopes), key.experiment or "all", key.label or "", _moment(key.made_at),
             "never" if key.expires_at is None else _moment(key.expires_at), _state(key),
         )  # fmt: skip
-    console = Console(highlight=False, markup=False)
-    console.print(table if found else "There are no keys: the service answers this machine only.")
+    said = table if found else "There are no keys: the service answers this machine only."
+    _open_console().print(said, markup=False)
     return 0
 
 
@@ -137,7 +137,7 @@ def _log(options: Any) -> int:
     for row in rows:
         cells = (row["actor"], row["action"], row["experiment"] or "", row["detail"] or "")
         table.add_row(_moment(row["at"]), _moment(row["until"]), str(row["count"]), *cells)
-    Console(highlight=False, markup=False).print(table if rows else "Nobody has read anything over HTTP.")
+    _open_console().print(table if rows else "Nobody has read anything over HTTP.", markup=False)
     return 0
 
 
