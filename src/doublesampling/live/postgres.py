@@ -126,6 +126,11 @@ class PostgresStore(Store):
         if used > int(connection.execute(sa.text(given)).scalar_one()):
             connection.execute(sa.text("SELECT setval(:name, :used)"), {"name": sequence, "used": used})
 
+    def forget(self) -> None:
+        """Take whatever is there next for the store, whichever it is."""
+        super().forget()
+        self._checked_numbers.clear()
+
     def prepare(self, connection: Connection, experiment: int) -> None:
         """A sequence of its own, so that an experiment's decisions do not depend on its neighbours."""
         connection.execute(sa.text(f"CREATE SEQUENCE ds_numbers_{experiment:d}"))

@@ -110,6 +110,16 @@ class SqliteStore(Store):
         self.note_commit()
 
     @contextmanager
+    def replacing(self) -> Iterator[sqlite3.Connection]:
+        """A connection of its own, while all writers wait: for a restore, which writes every page."""
+        with self._queue.turn(), troubles.translated(self.where), self.engine.connect() as connection:
+            self._check_files(connection)
+            live = connection.connection.driver_connection
+            assert isinstance(live, sqlite3.Connection)
+            yield live
+            self._check_files(connection)
+
+    @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that reads one consistent picture of the file at the path."""
         with super().reading() as connection:
