@@ -72,10 +72,10 @@ class SqliteStore(Store):
         return engine
 
     def _connect(self) -> sqlite3.Connection:
-        self._files.check_path()
-        if not self.read_only:
+        if not self.read_only and not self._files.known:
             self._files.make()
-        return sqlite3.connect(self._address(), uri=True, timeout=_PATIENCE, check_same_thread=False)
+        address = self._address()
+        return self._files.open(lambda: sqlite3.connect(address, uri=True, timeout=_PATIENCE, check_same_thread=False))
 
     def _address(self) -> str:
         """The file as SQLite takes it: never made anew where it has vanished, and an archive without side files."""
