@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shlex
 import sqlite3
 import stat
 import subprocess
@@ -395,3 +397,47 @@ def test_the_commands(storage, tmp_path, capsys, monkeypatch):
         connection.execute(sa.text(drop))
     assert main(["db", "verify"]) == 1
     assert "PROBLEM  the trigger ds_keys_no" in capsys.readouterr().out
+
+
+def lines_of_the_page():
+    """The commands of docs/deploy.md, in order: backup, restore, and those of PostgreSQL's own tools."""
+    page = (Path(__file__).parent.parent / "docs" / "deploy.md").read_text()
+    section = page.partition("## Backing up and restoring")[2]
+    return re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
+
+
+def run_lines(text, storage, folder, capsys, path=None):
+    """Run each line as a shell would; our own command in this process, which has imported everything."""
+    said = ""
+    for line in text.strip().splitlines():
+        command, *words = shlex.split(line.replace("$DOUBLESAMPLING_STORAGE", storage))
+        if command == "doublesampling":
+            assert main(words) == 0
+            said += capsys.readouterr().out
+        else:
+            subprocess.run([str(path / command), *words], cwd=folder, check=True)
+    return said
+
+
+def test_the_page_on_restoring_does_what_it_says(storage, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DOUBLESAMPLING_STORAGE", storage)
+    make, bring_back, _ = lines_of_the_page()
+    exp = create(storage)
+    play(exp, 5)
+    assert "The store is sound." in run_lines(make, storage, tmp_path, capsys)
+    play(exp, 3)
+    assert "Restored 1 experiments, 5 decisions" in run_lines(bring_back, storage, tmp_path, capsys)
+    assert exp.known.decisions == 5
+    play(exp, 3)
+    assert exp.replay().agrees
+
+
+def test_the_page_on_postgresqls_own_tools_does_what_it_says(postgres, postgres_url, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("DOUBLESAMPLING_STORAGE", postgres_url)
+    exp = create(postgres_url)
+    play(exp, 5)
+    said = run_lines(lines_of_the_page()[2], postgres_url, tmp_path, capsys, tools(postgres))
+    assert "The store is sound." in said
+    play(exp, 3)
+    assert exp.known.decisions == 8
