@@ -108,7 +108,23 @@ def add_db(commands: Any, run: Callable[[argparse.Namespace], int], help_format:
     """The command that looks after the store itself."""
     db = commands.add_parser("db", help="look after a store of experiments", formatter_class=help_format)
     below = db.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    made = below.add_parser("upgrade", help="make the tables, or bring them up to date", formatter_class=help_format)
-    made.set_defaults(run=run, what="db upgrade")
-    made.add_argument("--storage", metavar="URL", help=STORAGE)
-    made.add_argument("--json", action="store_true", help="print JSON, for machines")
+
+    def command(name: str, about: str) -> Callable[..., Any]:
+        made = below.add_parser(
+            name, help=about, description=about[0].upper() + about[1:] + ".", formatter_class=help_format
+        )
+        made.set_defaults(run=run, what=name)
+        made.add_argument("--storage", metavar="URL", help=STORAGE)
+        made.add_argument("--json", action="store_true", help="print JSON, for machines")
+        add: Callable[..., Any] = made.add_argument
+        return add
+
+    command("upgrade", "make the tables, or bring them up to date")
+    add = command("backup", "write everything to one file, while the store is in use")
+    add("file", metavar="FILE", help="the backup: a SQLite file, whichever database the store is in")
+    add("--force", action="store_true", help="overwrite it")
+    add = command("restore", "put a backup in the place of what the store holds; running servers notice it")
+    add("file", metavar="FILE", help="a backup, of either database")
+    add("--force", action="store_true", help="replace a store that holds experiments; it is backed up first")
+    add("--discard", action="store_true", help="do not back up what is replaced")
+    command("verify", "check the database, replay every experiment, recompute every checkpoint")

@@ -2,10 +2,13 @@
 
 import contextlib
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from doublesampling.errors import StorageReplacedError
 
+T = TypeVar("T")
 Identity = tuple[int, int] | None
 """Device and inode, or what the system has in their place; None where there is no file."""
 SIDES = ("-wal", "-shm")
@@ -33,23 +36,28 @@ class DatabaseFiles:
         self._sides = [path.with_name(path.name + side) for side in SIDES]
         self._first: Identity = None
 
+    @property
+    def known(self) -> bool:
+        """Whether a connection was opened before, so that the file must be there."""
+        return self._first is not None
+
     def make(self) -> None:
         """Create an empty database that only its owner may read; SQLite gives its side files the same mode."""
         with contextlib.suppress(OSError):  # it is there, or the folder may not be written, which SQLite will say
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, PRIVATE))
 
-    def opened(self) -> tuple[Identity, ...]:
-        """Return which files a connection has just opened; all connections of a process must open the same."""
-        found = identify(self.path)
-        if self._first is None:
-            self._first = found
-        self.check_path()
-        return found, *(identify(side) for side in self._sides)
+    def open(self, connect: Callable[[], T]) -> T:
+        """Open the database; all connections of a process must open the same file."""
+        expected = identify(self.path) if self._first is None else self._first
+        self._compare(self.path, expected)
+        connection = connect()
+        self._compare(self.path, expected)  # nobody replaced it meanwhile: it is this one that was opened
+        self._first = expected
+        return connection
 
-    def check_path(self) -> None:
-        """Refuse to open another file than before."""
-        if self._first is not None:
-            self._compare(self.path, self._first)
+    def opened(self) -> tuple[Identity, ...]:
+        """Return which files a connection has open."""
+        return self._first, *(identify(side) for side in self._sides)
 
     def check(self, opened: tuple[Identity, ...]) -> None:
         """Refuse where a path no longer leads to the file that a connection has open."""

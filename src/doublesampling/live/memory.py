@@ -96,13 +96,18 @@ class StoredLog:
         found = self.connection.execute(query.order_by(events.c.revision))
         return [Event(row.xid, row.revision, row.kind, json.loads(row.content)) for row in found]
 
-    def count_decisions(self, since: int, before: int) -> tuple[int, int]:
-        """How many decisions lie in [since, before), and how many from ``before`` on."""
+    def count_decisions(self, since: int, before: int, last: Row | None) -> tuple[int, int, bool]:
+        """How many decisions lie in [since, before), how many from ``before`` on, and whether an outcome is there."""
+        o = outcomes.c
+        there = (sa.literal(1) == 1) if last is None else sa.exists().where(
+            o.seq == last.seq, o.experiment == self.experiment, o.xid == last.xid, o.revision == last.revision,
+            o.decision.is_not_distinct_from(last.decision),
+        )  # fmt: skip
         query = sa.select(
-            sa.func.count(), sa.func.coalesce(sa.func.sum(sa.case((decisions.c.xid < before, 1), else_=0)), 0)
+            sa.func.count(), sa.func.coalesce(sa.func.sum(sa.case((decisions.c.xid < before, 1), else_=0)), 0), there
         ).where(decisions.c.experiment == self.experiment, decisions.c.xid >= since)
-        every, settled = self.connection.execute(query).one()
-        return int(settled), int(every) - int(settled)
+        every, settled, found = self.connection.execute(query).one()
+        return int(settled), int(every) - int(settled), bool(found)
 
     def older(self, place: int) -> Fold | None:
         """The latest stored fold below or at a watermark; one that cannot be read is passed over: it is a cache."""
@@ -120,13 +125,6 @@ class StoredLog:
         query = sa.select(*_COLUMNS).where(outcomes.c.experiment == self.experiment, outcomes.c.xid < watermark)
         found = self.connection.execute(query.order_by(outcomes.c.xid.desc(), outcomes.c.seq.desc()).limit(1)).first()
         return None if found is None else Row._make(found)
-
-
-def _holds(connection: Connection, experiment: int, row: Row) -> bool:
-    """Whether the store still holds an outcome."""
-    o = outcomes.c
-    query = sa.select(o.experiment, o.xid, o.decision, o.revision).where(o.seq == row.seq)
-    return connection.execute(query).first() == (experiment, row.xid, row.decision, row.revision)
 
 
 class Memory:
@@ -148,11 +146,16 @@ class Memory:
     def look(self, connection: Connection) -> Known:
         """What this transaction knows, and exactly that."""
         moment = self._store.moment(connection, self._experiment)
-        self._check(connection, moment)
         seen = moment.snapshot
-        start = 0 if self._fold is None else self._fold.watermark
         log = StoredLog(connection, self._experiment, self._design.belief)
-        happened = self._events + log.events(start)
+        if moment.incarnation != self._incarnation:
+            self._begin(connection, moment)
+        counted = None if self._fold is None else log.count_decisions(self._fold.watermark, seen.xmin, self._last)
+        if self._fold is not None and (seen.xmin < self._fold.watermark or not (counted and counted[2])):
+            self._store.note_restore()  # nobody began a new incarnation, and still what was known is gone
+            self._begin(connection, moment)
+            counted = None
+        happened = self._events + log.events(0 if self._fold is None else self._fold.watermark)
         arms, active, paused = standing(self._design, happened)
         belief = self._design.belief if len(arms) == self._design.belief.arms else grown(self._design.belief, len(arms))
         log = replace(log, belief=belief)
@@ -162,21 +165,15 @@ class Memory:
         rows = log.rows(fold.watermark)
         cut = next((i for i, row in enumerate(rows) if row.xid >= seen.xmin), len(rows))
         settled, state = self._advance(log, fold, seen, rows[:cut], rows[cut:])
-        fresh, loose = log.count_decisions(fold.watermark, seen.xmin)
+        fresh, loose, _ = counted or log.count_decisions(fold.watermark, seen.xmin, None)
         self._fold = replace(settled, decisions=fold.decisions + fresh - count_voided(rows[:cut]))
-        loose -= count_voided(rows[cut:])
         self._last = rows[cut - 1] if cut else self._last
         self._events = [event for event in happened if event.xid < seen.xmin]
-        count = self._fold.decisions + loose
+        count = self._fold.decisions + loose - count_voided(rows[cut:])
         return Known(arms, active, paused, belief, state, count, seen, len(happened), moment.incarnation)
 
-    def _check(self, connection: Connection, moment: Moment) -> None:
-        """Forget everything where the store is not the one, or not as far, as when it was looked at last."""
-        if moment.incarnation == self._incarnation and self._fold is not None:
-            behind = moment.snapshot.xmin < self._fold.watermark
-            if not behind and (self._last is None or _holds(connection, self._experiment, self._last)):
-                return
-            self._store.note_restore()  # nobody began a new incarnation, and still what was known is gone
+    def _begin(self, connection: Connection, moment: Moment) -> None:
+        """Forget everything: the store is not the one, or not as far, as when it was looked at last."""
         found = connection.execute(sa.select(experiments).where(experiments.c.id == self._experiment)).one_or_none()
         if found is None or (found.name, found.design) != (self._name, self._stored):
             raise NotFoundError(

@@ -13,14 +13,16 @@ from doublesampling.live.snapshot import Snapshot
 from doublesampling.live.store import Store
 
 # The first statement of a transaction that writes. Reading ds_store locks it until the transaction ends, so that no
-# restore can drop tables half-way; one that was waited for leaves the row invisible to a snapshot taken before. The
-# marks change where somebody restores by other means: another start or server, tables made or filled anew.
+# restore can drop tables half-way; one that was waited for leaves the row invisible to a snapshot taken before, and
+# pg_restore makes the triggers last. The marks change where somebody restores by other means: another start or server,
+# tables made or filled anew.
 _MOMENT = sa.text(
     "SELECT pg_current_snapshot()::text AS snapshot, s.identity, s.incarnation, "
     '(SELECT coalesce(max("offset"), 0) FROM ds_eras) AS era, (SELECT version_num FROM ds_version) AS version, '
     "pg_postmaster_start_time()::text AS started, pg_relation_filenode(to_regclass('ds_decisions')) AS decisions, "
     "pg_relation_filenode(to_regclass('ds_outcomes')) AS outcomes, "
-    "pg_relation_filenode(to_regclass('ds_events')) AS events "
+    "pg_relation_filenode(to_regclass('ds_events')) AS events, "
+    "(SELECT relhastriggers FROM pg_class WHERE oid = to_regclass('ds_store')) AS guarded "
     "FROM (SELECT 1) AS one LEFT JOIN "
     "(SELECT identity, incarnation FROM ds_store ORDER BY seq DESC LIMIT 1) AS s ON true"
 )
@@ -74,7 +76,7 @@ class PostgresStore(Store):
     def _look(self, connection: Connection) -> tuple[Moment, int]:
         """What this transaction sees, and by how much the server's numbers are shifted."""
         found = connection.execute(_MOMENT).one()
-        if found.identity is None:
+        if found.identity is None or not found.guarded:
             raise RestoredError(f"{self.where} is being restored, or was emptied. Nothing was written; try again.")
         check_schema(int(found.version or 0), self.where)
         marks = (found.started, found.decisions, found.outcomes, found.events)
@@ -125,6 +127,11 @@ class PostgresStore(Store):
         given = f"SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM {sequence}"
         if used > int(connection.execute(sa.text(given)).scalar_one()):
             connection.execute(sa.text("SELECT setval(:name, :used)"), {"name": sequence, "used": used})
+
+    def forget(self) -> None:
+        """Take whatever is there next for the store, whichever it is."""
+        super().forget()
+        self._checked_numbers.clear()
 
     def prepare(self, connection: Connection, experiment: int) -> None:
         """A sequence of its own, so that an experiment's decisions do not depend on its neighbours."""

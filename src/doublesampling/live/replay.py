@@ -42,7 +42,7 @@ class Replay:
 
 
 @dataclass
-class _Walk:
+class Walk:
     """The log in memory, and a fold that moves along it. It never looks at stored folds: they might be wrong."""
 
     belief: Any
@@ -105,7 +105,7 @@ def _count_seen(xids: list[int], seen: Snapshot) -> int:
 class _Peek:
     """The same log for a look that must not throw kept folds away."""
 
-    walk: _Walk
+    walk: Walk
 
     def rows(self, since: int) -> Sequence[Row]:
         return self.walk.rows(since)
@@ -124,7 +124,7 @@ def replay(book: Book) -> Replay:
             ((Snapshot.parse(row.snapshot), row) for row in connection.execute(query)),
             key=lambda pair: (pair[0].xmin, pair[1].number),
         )
-    walk = _Walk(book.design.belief, happened, every, sorted(row.xid for _, row in stored))
+    walk = Walk(book.design.belief, happened, every, sorted(row.xid for _, row in stored))
     differences: list[str] = []
     different, most = 0, book.design.belief.arms
     for seen, row in stored:
@@ -139,13 +139,13 @@ def replay(book: Book) -> Replay:
 
 
 def _compare(
-    book: Book, walk: _Walk, seen: Snapshot, row: Any, belief: Any, active: tuple[int, ...], arms: int
+    book: Book, walk: Walk, seen: Snapshot, row: Any, belief: Any, active: tuple[int, ...], arms: int
 ) -> list[str]:
     """What differs between a stored decision and the same one made again."""
     state = walk.state_at(seen, belief)
     if arms < belief.arms:  # an arm that settled for others was not visible to this one yet
         belief = grown(book.design.belief, arms)
-        state = _cut(state, arms)
+        state = cut_state(state, arms)
     context = None if row.context is None else np.array(json.loads(row.context))
     time = walk.time_at(seen) + row.position
     again = decide_at(
@@ -169,5 +169,6 @@ def _compare(
     return found
 
 
-def _cut(state: Any, arms: int) -> Any:
+def cut_state(state: Any, arms: int) -> Any:
+    """Return the state of the first arms only."""
     return type(state)(**{name: getattr(state, name)[:arms].copy() for name in state.__dataclass_fields__})

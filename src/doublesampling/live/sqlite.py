@@ -72,10 +72,10 @@ class SqliteStore(Store):
         return engine
 
     def _connect(self) -> sqlite3.Connection:
-        self._files.check_path()
-        if not self.read_only:
+        if not self.read_only and not self._files.known:
             self._files.make()
-        return sqlite3.connect(self._address(), uri=True, timeout=_PATIENCE, check_same_thread=False)
+        address = self._address()
+        return self._files.open(lambda: sqlite3.connect(address, uri=True, timeout=_PATIENCE, check_same_thread=False))
 
     def _address(self) -> str:
         """The file as SQLite takes it: never made anew where it has vanished, and an archive without side files."""
@@ -108,6 +108,16 @@ class SqliteStore(Store):
             yield connection
             self._check_files(connection)  # the last thing before the commit
         self.note_commit()
+
+    @contextmanager
+    def replacing(self) -> Iterator[sqlite3.Connection]:
+        """A connection of its own, while all writers wait: for a restore, which writes every page."""
+        with self._queue.turn(), troubles.translated(self.where), self.engine.connect() as connection:
+            self._check_files(connection)
+            live = connection.connection.driver_connection
+            assert isinstance(live, sqlite3.Connection)
+            yield live
+            self._check_files(connection)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:

@@ -97,8 +97,11 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that reads one consistent picture."""
-        with troubles.translated(self.where), self.engine.begin() as connection:
-            yield connection
+        try:
+            with troubles.translated(self.where), self.engine.begin() as connection:
+                yield connection
+        except exc.DBAPIError as problem:  # a reader that waited crosswise with a restore
+            raise StorageBusyError(f"{self.where} was being restored. Try again.") from problem
 
     @property
     def engine(self) -> Engine:
