@@ -30,6 +30,7 @@ _CHARTS = (
     "series?points=300",
     "posterior?density=120",
     "decisions?limit=20&before=4611686018427387903",
+    "waiting?limit=10",
     "health",
 )
 

@@ -8,9 +8,11 @@ from fastapi import APIRouter, Header, Query, Response
 
 from doublesampling.live import records, watching
 from doublesampling.live.experiment import Experiment
+from doublesampling.live.memory import Known
 from doublesampling.service import blinding
 from doublesampling.service import messages as m
 from doublesampling.service.access import Asker, Reader, TheDesk
+from doublesampling.service.answers import shared_answer
 from doublesampling.service.outcomes import Id, json_answer
 
 router = APIRouter(prefix="/v1/experiments/{name}", tags=["decisions"])
@@ -66,7 +68,7 @@ async def ask_many(
     return json_answer(views, all(d.repeated for d in made))
 
 
-@router.get("/decisions")
+@router.get("/decisions", response_model=m.Page, responses={304: {"description": "nothing has changed since"}})
 async def list_decisions(
     desk: TheDesk,
     caller: Reader,
@@ -75,17 +77,19 @@ async def list_decisions(
     limit: Annotated[int, Query(ge=1, le=500)] = 100,
     before: Annotated[int | None, Query(ge=1, lt=2**62, description="downwards from here, newest first")] = None,
     status: Annotated[Literal["all", "waiting"], Query()] = "all",
-) -> m.Page:
+    if_none_match: str | None = Header(None),
+) -> Response:
     """Read a page of the log, upwards from ``after``. Go on with ``following`` until it is null."""
     experiment = await desk.experiment(name)
 
-    def work() -> m.Page:
+    def compute(_: Known) -> m.Page:
         rows, following = watching.page(
             experiment._book, after=after, before=before, limit=limit, waiting=status == "waiting"
         )
         return m.Page(decisions=[m.Row(**row) for row in rows], following=following)
 
-    return await desk.read(work)
+    question = ("log", after, before, limit, status)
+    return await shared_answer(desk, caller, experiment, question, compute, if_none_match)
 
 
 @router.get("/decisions/{id}")

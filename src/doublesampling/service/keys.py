@@ -57,6 +57,11 @@ class Key:
     def _named(self, name: str) -> str:
         return f"key {name}" + (f" ({self.label})" if self.label else "")
 
+    @property
+    def revoked(self) -> bool:
+        """Whether somebody has revoked it, or rotated it and the overlap is over."""
+        return self.revoked_at is not None and self.revoked_at <= datetime.datetime.now(datetime.UTC)
+
     def ended(self, now: datetime.datetime) -> bool:
         """Whether it is revoked or expired."""
         return now >= min(self.revoked_at or _NEVER, self.expires_at or _NEVER)
@@ -73,7 +78,7 @@ class Key:
             "made_at": self.made_at.isoformat(),
             "expires_at": None if self.expires_at is None else self.expires_at.isoformat(),
             "replaces": list(self.replaces[:1]),
-            "revoked": self.revoked_at is not None and self.revoked_at <= now,
+            "revoked": self.revoked,
             "expired": self.expires_at is not None and self.expires_at <= now,
         }
 

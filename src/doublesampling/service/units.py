@@ -3,12 +3,14 @@
 import asyncio
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Header, Query, Response
 
 from doublesampling.live import watching
+from doublesampling.live.memory import Known
 from doublesampling.service import blinding
 from doublesampling.service import messages as m
 from doublesampling.service.access import Asker, Reader, Teller, TheDesk
+from doublesampling.service.answers import shared_answer
 from doublesampling.service.outcomes import OUTCOME, SAME, json_answer, note_contested
 
 router = APIRouter(prefix="/v1/experiments/{name}", tags=["units"])
@@ -17,15 +19,21 @@ Limit = Annotated[int, Query(ge=1, le=200)]
 Search = Annotated[str | None, Query(max_length=500, description="a part of the unit's name")]
 
 
-@router.get("/waiting")
+@router.get("/waiting", response_model=m.Page, responses={304: {"description": "nothing has changed since"}})
 async def list_waiting(
-    desk: TheDesk, caller: Reader, name: str, after: After = 0, limit: Limit = 50, search: Search = None
-) -> m.Page:
+    desk: TheDesk,
+    caller: Reader,
+    name: str,
+    after: After = 0,
+    limit: Limit = 50,
+    search: Search = None,
+    if_none_match: str | None = Header(None),
+) -> Response:
     """List decisions that wait for their outcome, the oldest first. Go on with ``following`` until it is null."""
     experiment = await desk.experiment(name)
     book = experiment._book
 
-    def work() -> m.Page:
+    def compute(_: Known) -> m.Page:
         counts = desk.counts(book, 0)
         known = desk.waiting.begin(name, counts)
         rows, following = watching.waiting(book, after=max(after, known), limit=limit, search=search)
@@ -33,7 +41,8 @@ async def list_waiting(
             desk.waiting.note(name, counts, rows, following)
         return m.Page(decisions=[m.Row(**row) for row in rows], following=following)
 
-    return await desk.read(work)
+    question = ("waiting", after, limit, search)
+    return await shared_answer(desk, caller, experiment, question, compute, if_none_match)
 
 
 @router.get("/units")
