@@ -36,16 +36,8 @@ def page(
         chosen = chosen.where(decisions.c.number < before).order_by(decisions.c.number.desc())
     d, o = chosen.limit(stretch).subquery("d"), outcomes.alias("o")
     newest = sa.select(sa.func.max(outcomes.c.revision)).where(outcomes.c.decision == d.c.id).scalar_subquery()
-    query = sa.select(
-        d,
-        o.c.reward,
-        o.c.kind,
-        o.c.imputed,
-        o.c.at.label("told_at"),
-        o.c.revision,
-        o.c.reason,
-        o.c.actor.label("told_by"),
-    ).select_from(d.outerjoin(o, (o.c.decision == d.c.id) & (o.c.revision == newest)))
+    joined = d.outerjoin(o, (o.c.decision == d.c.id) & (o.c.revision == newest))
+    query = sa.select(d, *_latest(o)).select_from(joined)
     order = d.c.number if before is None else d.c.number.desc()
     with book.store.reading() as connection:
         rows = connection.execute(query.order_by(order)).all()
@@ -73,19 +65,46 @@ def waiting(
     looked at, so a page may be empty and still be followed by others.
     """
     found: list[dict[str, Any]] = []
-    following: int | None = after
     part = None if search is None else normalized(search).casefold()
-    for _ in range(windows):
-        rows, following = page(book, after=following or 0, limit=_WINDOW, waiting=True)
-        for row in rows:
-            unit = row["unit"] or f"decision {row['number']}"
-            if (actors is None or row["actor"] in actors) and (part is None or part in unit.casefold()):
-                found.append(row)
+    with book.store.reading() as connection:
+        arms = standing(book.design, StoredLog(connection, book.id, book.design.belief).events(0))[0]
+        for _ in range(windows):
+            end, size, query = _waiting_window(book, connection, after, actors)
+            for row in connection.execute(query):
+                if part is not None and part not in (row.unit or f"decision {row.number}").casefold():
+                    continue
+                found.append(_plain(row, arms))
                 if len(found) == limit:
-                    return found, row["number"]
-        if following is None:
-            break
-    return found, following
+                    return found, row.number
+            after = end
+            if size < _WINDOW:
+                return found, None
+    return found, after
+
+
+def _waiting_window(
+    book: Book, connection: Connection, after: int, actors: Sequence[str] | None
+) -> tuple[int, int, sa.Select[Any]]:
+    """The last number and the size of a window of the log, and a query for those in it that wait."""
+    chosen = sa.select(decisions).where(decisions.c.experiment == book.id, decisions.c.number > after)
+    d, o = chosen.order_by(decisions.c.number).limit(_WINDOW).subquery("d"), outcomes.alias("o")
+    end, size = connection.execute(sa.select(sa.func.max(d.c.number), sa.func.count()).select_from(d)).one()
+    newest = sa.select(sa.func.max(outcomes.c.revision)).where(outcomes.c.decision == d.c.id).scalar_subquery()
+    query = (
+        sa.select(d, *_latest(o))
+        .select_from(d.outerjoin(o, (o.c.decision == d.c.id) & (o.c.revision == newest)))
+        .where(o.c.revision.is_(None) | o.c.imputed | (o.c.kind == "withdrawn"))
+        .order_by(d.c.number)
+    )
+    if actors is not None:
+        query = query.where(d.c.actor.in_(actors))
+    return int(end or after), int(size), query
+
+
+def _latest(o: Any) -> list[Any]:
+    """What a row of the log shows of the latest outcome."""
+    names = ("reward", "kind", "imputed", "revision", "reason")
+    return [*(o.c[name] for name in names), o.c.at.label("told_at"), o.c.actor.label("told_by")]
 
 
 def decision_of_unit(book: Book, unit: str) -> str:

@@ -22,8 +22,12 @@ async def shared_answer(
     if_none_match: str | None,
     *,
     always: bool = False,
+    apart: bool = False,
 ) -> Response:
-    """Answer from the cache, or compute; ``always`` where the answer changes without anything being written."""
+    """Answer from the cache, or compute; ``always`` where the answer changes without anything being written.
+
+    An answer that may take long is computed ``apart``, so that the others need not wait for it.
+    """
 
     def work(kept: str | None) -> Made:
         begun = time.thread_time()
@@ -36,7 +40,9 @@ async def shared_answer(
     quick = desk.answers.affordable(experiment.name, question)
 
     async def run(kept: str | None) -> Made:
-        return await desk.answer(work, kept) if quick else await desk.long(caller.shown, work, kept)
+        if not quick:
+            return await desk.long(caller.shown, work, kept)
+        return await (desk.read if apart else desk.answer)(work, kept)
 
     answer = await desk.answers.get(experiment.name, question, run)
     return respond(answer, if_none_match)

@@ -108,7 +108,8 @@ class Desk(Pools):
         """The running count of an experiment. A long log is counted in the background: nobody waits for it."""
         with self._lock:
             tally = self._tallies.setdefault(book.name, Tally(book))
-        tally.advance(_BITE)
+        if tally.complete or book.name not in self._counting:  # otherwise a thread is at it
+            tally.advance(_BITE)
         with self._lock:
             if not tally.complete and book.name not in self._counting:
                 self._counting.add(book.name)
@@ -140,6 +141,7 @@ class Desk(Pools):
         return None
 
     def _read_counts(self, counts: OutcomeCounts) -> None:
+        time.sleep(_PATIENCE)
         try:
             counts.read(0)
         except Exception:

@@ -42,7 +42,7 @@ async def list_waiting(
         return m.Page(decisions=[m.Row(**row) for row in rows], following=following)
 
     question = ("waiting", after, limit, search)
-    return await shared_answer(desk, caller, experiment, question, compute, if_none_match)
+    return await shared_answer(desk, caller, experiment, question, compute, if_none_match, apart=True)
 
 
 @router.get("/units")
