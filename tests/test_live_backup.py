@@ -418,7 +418,7 @@ def lines_of_the_page():
     """The commands of docs/deploy.md, in order: backup, restore, and those of PostgreSQL's own tools."""
     page = (Path(__file__).parent.parent / "docs" / "deploy.md").read_text()
     section = page.partition("## Backing up and restoring")[2]
-    return re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
+    return re.findall(r"```bash\n(.*?)```", section, re.DOTALL)
 
 
 def run_lines(text, storage, folder, capsys, path=None):
