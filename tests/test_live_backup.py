@@ -118,6 +118,21 @@ def test_a_running_process_goes_on_from_what_was_restored(storage, tmp_path):
     assert kept.known.decisions == 25
 
 
+def test_lost_decisions_and_events_are_noticed_where_every_outcome_is_there(storage, tmp_path):
+    exp, idle = create(storage), ds.Experiment.load("trial", storage=open_store(storage))
+    play(exp, 3)
+    backup(open_store(storage), tmp_path / "copy.db")
+    exp.ask_many(5)
+    exp.drop_arm("placebo")
+    exp.pause()
+    assert (idle.known.decisions, idle.known.paused, len(idle.known.active)) == (8, True, 2)
+    restore(open_store(storage), tmp_path / "copy.db", force=True, keep=False)
+    play(exp, 12)
+    assert (idle.known.decisions, idle.known.paused, len(idle.known.active)) == (15, False, 3)
+    assert idle.ask().time == 16
+    assert idle.replay().agrees
+
+
 def test_a_checkpoint_of_lost_data_is_not_written_into_a_restored_store(storage, tmp_path, monkeypatch):
     monkeypatch.setattr(memory, "EVERY", 3)
     exp = create(storage)
@@ -403,7 +418,7 @@ def lines_of_the_page():
     """The commands of docs/deploy.md, in order: backup, restore, and those of PostgreSQL's own tools."""
     page = (Path(__file__).parent.parent / "docs" / "deploy.md").read_text()
     section = page.partition("## Backing up and restoring")[2]
-    return re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
+    return re.findall(r"```bash\n(.*?)```", section, re.DOTALL)
 
 
 def run_lines(text, storage, folder, capsys, path=None):
