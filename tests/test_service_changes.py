@@ -121,6 +121,11 @@ def test_a_search_for_waiting_ones_begins_where_the_last_one_came_to(c, monkeypa
     assert [row["id"] for row in c.get(f"{address}/waiting").json()["decisions"]] == [ids[1], *ids[4:]]
 
 
+def own_id(c, header):
+    """The id of a key."""
+    return c.app.state.desk.ring.find(header["Authorization"].removeprefix("Bearer ")).owner
+
+
 def test_a_key_lists_the_units_that_it_asked_for(storage):
     admin, one, two = make_key(storage, "admin"), make_key(storage, "writer"), make_key(storage, "writer")
     with client(storage) as c:
@@ -137,6 +142,9 @@ def test_a_key_lists_the_units_that_it_asked_for(storage):
             if after is None:
                 break
         assert mine == ["u0", "u2", "u4", "u6"]
+        c.app.state.desk.waiting.found[f"trial\n{own_id(c, one)}"] = (3, 0)  # as after a minute
+        again = c.get(f"{address}/units", headers=one).json()["units"]
+        assert [each["unit"] for each in again] == ["u4", "u6"]
         found = c.get(f"{address}/units", params={"search": "U3"}, headers=two).json()["units"]
         assert [each["unit"] for each in found] == ["u3"]
         c.put(f"{address}/decisions/{found[0]['decision']}/outcome", json={"reward": 1}, headers=two)
@@ -247,6 +255,17 @@ def test_a_store_that_cannot_be_written_is_still_read(sqlite_url, monkeypatch, c
         desk.reads.flush()
         assert "access log: this machine, no key overview trial" in caplog.text
         monkeypatch.undo()
+
+
+def test_an_archive_that_may_only_be_read_is_served(sqlite_url, tmp_path):
+    exp = ds.Experiment.create("trial", arms=["a", "b"], seed=1, storage=sqlite_url)
+    exp.tell(exp.ask(unit="u").id, 1.0)
+    open_store(sqlite_url).close()
+    with client(f"sqlite:///file:{tmp_path / 'trial.db'}?mode=ro&uri=true") as c:
+        for path in ("", "/overview", "/series", "/waiting", "/audit", "/replay", "/export.csv"):
+            assert c.get(f"/v1/experiments/trial{path}").status_code == 200, path
+        assert c.get("/healthz").status_code == 200
+        problem(c.post("/v1/experiments/trial/decisions"), 503, "storage-read-only")
 
 
 def test_a_removed_file_is_not_healthy(sqlite_url, tmp_path):

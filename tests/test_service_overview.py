@@ -222,6 +222,33 @@ def test_without_budget_an_old_answer_is_given_until_it_is_too_old(monkeypatch):
     run(work)
 
 
+def test_answers_take_no_more_memory_than_they_may(monkeypatch):
+    monkeypatch.setattr("doublesampling.service.cache._BYTES", 1000)
+
+    async def work():
+        cache = AnswerCache()
+        for i in range(20):
+            for _ in range(2):  # the second time it is replaced
+
+                async def compute(_, i=i):
+                    return Made(f"{time.monotonic()}", b"x" * 300, 0.0)
+
+                await cache.get("e", i, compute, pause=-1.0)
+        assert list(cache._answers) == [("e", 17), ("e", 18), ("e", 19)]
+        assert cache._size == 900
+        assert len(cache._looked) == 3
+
+        async def fail(_):
+            raise ValueError("no answer")
+
+        with pytest.raises(ValueError, match="no answer"):
+            await cache.get("e", "wrong", fail)
+        await asyncio.sleep(0)
+        assert len(cache._looked) == 3
+
+    run(work)
+
+
 def test_the_same_version_is_not_computed_again_and_failures_are_not_kept():
     async def work():
         cache, calls = AnswerCache(), []

@@ -16,6 +16,7 @@ from typing import Any
 from fastapi import Response
 
 _KEPT = 256  # answers in memory
+_BYTES = 16 << 20  # and their size in all
 _OLDEST = 60.0  # seconds; an older answer is computed again whatever it costs
 
 
@@ -64,7 +65,7 @@ class AnswerCache:
 
     def __init__(self, budget: Budget | None = None) -> None:
         self.budget = Budget() if budget is None else budget
-        self.computed = 0
+        self.computed, self._size = 0, 0
         self._answers: OrderedDict[Hashable, _Answer] = OrderedDict()
         self._under_way: dict[Hashable, asyncio.Future[_Answer]] = {}
         self._written: dict[str, float] = {}
@@ -115,21 +116,27 @@ class AnswerCache:
         self.computed += 1
         tag = f'"{hashlib.sha256(made.body).hexdigest()[:24]}"'
         answer = _Answer(made.version, made.body, tag, now)
+        kept = self._answers.pop(place, None)
         self._answers[place] = answer
-        while len(self._answers) > _KEPT:
-            gone, _ = self._answers.popitem(last=False)
+        self._size += len(answer.body) - (0 if kept is None else len(kept.body))
+        while len(self._answers) > 1 and (len(self._answers) > _KEPT or self._size > _BYTES):
+            gone, old = self._answers.popitem(last=False)
             self._looked.pop(gone, None)
+            self._size -= len(old.body)
         return answer
 
     def _finish(self, place: Hashable, done: "asyncio.Future[_Answer]") -> None:
         self._under_way.pop(place, None)
         if not done.cancelled():
             done.exception()  # whoever waits for it hears of it
+        if place not in self._answers:
+            self._looked.pop(place, None)
 
     def clear(self) -> None:
         """Forget everything: the store is another one now."""
         self._answers.clear()
         self._looked.clear()
+        self._size = 0
 
 
 def respond(answer: _Answer, if_none_match: str | None) -> Response:

@@ -58,10 +58,14 @@ async def list_own_units(
     experiment = await desk.experiment(name)
     book = experiment._book
     begin = 0 if after is None else blinding.unseal(after, book.design.seed)
+    owned = f"{name}\n{caller.owner}"  # where this key's own waiting units begin
 
     def work() -> m.OwnUnits:
-        actors = caller.actors or (book.actor,)
-        rows, following = watching.waiting(book, after=begin, limit=limit, search=search, actors=actors)
+        actors, counts = caller.actors or (book.actor,), desk.counts(book, 0)
+        known = desk.waiting.begin(owned, counts)
+        rows, following = watching.waiting(book, after=max(begin, known), limit=limit, search=search, actors=actors)
+        if search is None and begin <= known:
+            desk.waiting.note(owned, counts, rows, following)
         views = [blinding.own_unit(row, caller, book.design) for row in rows]
         cursor = None if following is None else blinding.seal(following, book.design.seed)
         return m.OwnUnits(units=views, following=cursor)

@@ -11,11 +11,11 @@ SETTLED = datetime.timedelta(seconds=60)
 
 
 class WaitingFrom:
-    """Per experiment, a number up to which no decision waits. A withdrawal makes one wait again, and ends that."""
+    """Per experiment, or key in it, a number up to which no decision waits. A withdrawal makes one wait again."""
 
     def __init__(self) -> None:
         self.found: dict[str, tuple[int, int]] = {}
-        """By experiment: the number, and how many withdrawals there were when it was found."""
+        """The number, and how many withdrawals there were when it was found."""
 
     def begin(self, name: str, counts: Counts | None) -> int:
         """Return the number behind which a search may begin."""
