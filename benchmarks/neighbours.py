@@ -14,9 +14,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import psutil
 import uvloop
 
 import doublesampling as ds
@@ -59,27 +61,50 @@ def _look_all(port: int, count: int, begin: float, stretch: float, until: float)
     uvloop.run(everyone())
 
 
-def compare(port: int, connections: int, stretch: float, rounds: int, burden: Any) -> tuple[float, float, float]:
-    """Requests per second of so many writers without and with a burden, and the median ratio of neighbours.
+@dataclass(frozen=True)
+class Compared:
+    """Requests per second without and with a burden, the median ratio of neighbouring stretches, and the ratio of the
+    server's processor time per request, which does not depend on what else the machine does."""
 
-    ``burden(begin, until)`` starts something that works in every second stretch.
-    """
+    alone: float
+    burdened: float
+    ratio: float
+    by_processor: float
+
+
+def compare(server: int, port: int, connections: int, stretch: float, rounds: int, burden: Any) -> Compared:
+    """Compare so many writers without and with a burden; ``burden(begin, until)`` works in every second stretch."""
     begin = time.perf_counter() + 3.0
     until = begin + 2 * rounds * stretch
+    edges = begin + stretch * np.arange(2 * rounds + 1)
+    spent: list[float] = []
+
+    def watch() -> None:
+        process = psutil.Process(server)
+        for edge in edges:
+            time.sleep(max(edge - time.perf_counter(), 0.0))
+            spent.append(sum(process.cpu_times()[:2]))
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
     stop = burden(begin, until)
-    ended = press(port, connections, until - time.perf_counter()).ended
+    ended = press(port, connections, until - time.perf_counter() + 0.5).ended
     stop()
-    counts, _ = np.histogram(ended, bins=begin + stretch * np.arange(2 * rounds + 1))
-    rates = 2 * counts / stretch
-    return float(np.median(rates[0::2])), float(np.median(rates[1::2])), float(np.median(rates[1::2] / rates[0::2]))
+    watcher.join()
+    requests, seconds = 2 * np.histogram(ended, bins=edges)[0], np.diff(spent)
+    rates, costs = requests / stretch, [seconds[i::2].sum() / requests[i::2].sum() for i in (0, 1)]
+    return Compared(
+        float(np.median(rates[0::2])), float(np.median(rates[1::2])), float(np.median(rates[1::2] / rates[0::2])),
+        costs[0] / costs[1],
+    )  # fmt: skip
 
 
 def with_dashboards(url: str, stretch: float, rounds: int) -> dict[int, float]:
-    """The ratio of 8 writers' requests per second with open pages to those without."""
+    """What 8 writers can do with open pages, as a share of what they can do without, by processor time."""
     ds.Experiment.create("load", arms=["a", "b", "c"], seed=1, storage=url)
     ratios = {}
     context = multiprocessing.get_context("spawn")
-    with served(url) as (port, _):
+    with served(url) as (port, server):
         press(port, 8, 2.0)
         for count in (3, 10):
 
@@ -88,10 +113,12 @@ def with_dashboards(url: str, stretch: float, rounds: int) -> dict[int, float]:
                 process.start()
                 return process.join
 
-            alone, beside, ratios[count] = compare(port, 8, stretch, rounds, pages)
+            found = compare(server.pid, port, 8, stretch, rounds, pages)
+            ratios[count] = found.by_processor
             say(
-                f"  8 writers: {alone:.0f} requests per second alone, {beside:.0f} beside {count} dashboards: "
-                f"{100 * ratios[count]:.0f} %"
+                f"  8 writers: {found.alone:.0f} requests per second alone, {found.burdened:.0f} beside {count} "
+                f"dashboards; median of neighbours {100 * found.ratio:.0f} %, by the server's processor time per "
+                f"request {100 * found.by_processor:.0f} %"
             )
     return ratios
 

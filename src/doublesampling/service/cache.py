@@ -23,7 +23,7 @@ _OLDEST = 60.0  # seconds; an older answer is computed again whatever it costs
 class Budget:
     """Seconds of computing that may be spent: a share of the time that passes, saved up to a limit."""
 
-    def __init__(self, share: float = 0.03, most: float = 1.0) -> None:
+    def __init__(self, share: float = 0.03, most: float = 0.3) -> None:
         self._share, self._most = share, most
         self._left, self._at = most, time.monotonic()
 
