@@ -57,6 +57,8 @@ def restore(store: Store, path: str | Path, *, force: bool = False, keep: bool =
         raise ConflictError(
             f"{store.where} holds experiments. Pass force=True (--force) to replace them; they are backed up first."
         )
+    if full:
+        upgrade.check(store)
     kept = None
     if full and keep:
         stamp = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%S%fZ")

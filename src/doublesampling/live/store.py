@@ -136,12 +136,14 @@ class Store:
 
     def meet(self, found: Incarnation) -> Incarnation:
         """Compare what a transaction meets with what was met before: a restore is noted, another store refused."""
+        if found == self._met:
+            return self._met
         if self._met is not None and found.identity != self._met.identity:
             raise StorageReplacedError(
                 f"{self.where} is another store now: it was {self._met.identity} when this process opened it, and is "
                 f"{found.identity}. Nothing was written. Start this process again to work with the new one."
             )
-        if self._met is not None and found != self._met:
+        if self._met is not None:
             self.note_restore()
         self._met = found
         return found
