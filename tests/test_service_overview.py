@@ -193,11 +193,13 @@ def run(work):
 
 
 def test_a_budget_is_a_share_of_the_time():
-    budget = Budget(share=0.5, most=1.0)
-    budget.spend(3.0)
-    assert budget.left < -1.9
-    budget._at -= 2.0  # two seconds later
+    budget = Budget(share=0.5, most=1.0, debt=2.0)
+    budget.spend(2.5)
+    assert budget.left == pytest.approx(-1.5, abs=0.05)
+    budget._at -= 1.0  # a second later
     assert budget.left == pytest.approx(-1.0, abs=0.05)
+    budget.spend(100.0)
+    assert budget.left == pytest.approx(-2.0, abs=0.05)
     budget._at -= 1000.0
     assert budget.left == 1.0
 
@@ -211,6 +213,7 @@ def test_without_budget_an_old_answer_is_given_until_it_is_too_old(monkeypatch):
             return Made(f"v{len(made)}", f"{len(made)}".encode(), 2.0)
 
         first = await cache.get("trial", "q", compute)
+        cache.budget.spend(5.0)
         cache.wrote("trial")
         assert await cache.get("trial", "q", compute, pause=0.0) is first  # nothing is left to spend
         monkeypatch.setattr("doublesampling.service.cache._OLDEST", -1.0)
@@ -220,6 +223,41 @@ def test_without_budget_an_old_answer_is_given_until_it_is_too_old(monkeypatch):
         assert cache.affordable("trial", "q")
 
     run(work)
+
+
+def test_who_has_just_written_sees_it_also_without_budget():
+    async def work():
+        cache, made = AnswerCache(Budget(share=0.0, most=1.0)), []
+
+        async def compute(kept):
+            made.append(kept)
+            mine = len(made)
+            await asyncio.sleep(0.02)
+            return Made(f"v{mine}", f"{mine}".encode(), 0.0)
+
+        await cache.get("e", "q", compute)
+        cache.budget.spend(10.0)
+        assert (await cache.get("e", "q", compute, pause=0.0)).body == b"1"
+        assert (await cache.get("e", "q", compute, fresh=True)).body == b"2"
+        early = asyncio.ensure_future(cache.get("e", "q", compute, fresh=True))
+        await asyncio.sleep(0)
+        late = await cache.get("e", "q", compute, fresh=True)  # after what was under way when it asked
+        assert ((await early).body, late.body) == (b"3", b"4")
+        for _ in range(20):
+            await cache.get("e", "q", compute, fresh=True)
+        assert len(made) <= 14  # a dozen at once, and no more
+
+    run(work)
+
+
+def test_a_fresh_answer_over_http(sqlite_url):
+    with client(sqlite_url) as c:
+        address = trial(c)
+        c.get(f"{address}/overview")
+        c.app.state.desk.answers.budget.spend(1000.0)
+        ds.Experiment.load("trial", storage=sqlite_url).ask()
+        found = c.get(f"{address}/overview", headers={"Cache-Control": "no-cache"}).json()
+        assert found["experiment"]["results"]["decisions"] == 1
 
 
 def test_answers_take_no_more_memory_than_they_may(monkeypatch):

@@ -2,8 +2,10 @@
 
 import time
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Annotated
 
-from fastapi import Response
+from fastapi import Depends, Header, Response
 from pydantic import BaseModel
 
 from doublesampling.live.experiment import Experiment
@@ -13,13 +15,34 @@ from doublesampling.service.cache import Made, respond
 from doublesampling.service.desk import Desk
 
 
+@dataclass(frozen=True)
+class Conditions:
+    """What a client says about an answer that it has already."""
+
+    if_none_match: str | None
+    fresh: bool
+    """Whether it has just written, and wants to see that."""
+
+
+async def _conditions(
+    if_none_match: Annotated[str | None, Header(description="the ETag of the answer that the client has")] = None,
+    cache_control: Annotated[
+        str | None, Header(description="`no-cache` after a write: the answer is computed anew, where not too often")
+    ] = None,
+) -> Conditions:
+    return Conditions(if_none_match, cache_control is not None and "no-cache" in cache_control)
+
+
+Conditional = Annotated[Conditions, Depends(_conditions)]
+
+
 async def shared_answer(
     desk: Desk,
     caller: Caller,
     experiment: Experiment,
     question: Hashable,
     compute: Callable[[Known], BaseModel],
-    if_none_match: str | None,
+    asked: "Conditional",
     *,
     always: bool = False,
     apart: bool = False,
@@ -44,5 +67,5 @@ async def shared_answer(
             return await desk.long(caller.shown, work, kept)
         return await (desk.read if apart else desk.answer)(work, kept)
 
-    answer = await desk.answers.get(experiment.name, question, run)
-    return respond(answer, if_none_match)
+    answer = await desk.answers.get(experiment.name, question, run, fresh=asked.fresh)
+    return respond(answer, asked.if_none_match)

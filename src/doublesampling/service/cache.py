@@ -17,14 +17,20 @@ from fastapi import Response
 
 _KEPT = 256  # answers in memory
 _BYTES = 16 << 20  # and their size in all
+_FIRST = 0.1  # seconds that a first answer is charged at most: it may have loaded libraries and compiled
+VERSION = "Doublesampling-Version"
+"""The header that says from which version of the experiment an answer was computed."""
 _OLDEST = 60.0  # seconds; an older answer is computed again whatever it costs
 
 
 class Budget:
-    """Seconds of computing that may be spent: a share of the time that passes, saved up to a limit."""
+    """Seconds of computing that may be spent: a share of the time that passes, saved up to a limit.
 
-    def __init__(self, share: float = 0.03, most: float = 0.3) -> None:
-        self._share, self._most = share, most
+    Debts have a limit too, so that one costly answer does not hold up the next ones for minutes.
+    """
+
+    def __init__(self, share: float = 0.03, most: float = 0.3, debt: float = 0.3) -> None:
+        self._share, self._most, self._debt = share, most, debt
         self._left, self._at = most, time.monotonic()
 
     @property
@@ -36,7 +42,7 @@ class Budget:
 
     def spend(self, seconds: float) -> None:
         """Note what an answer has cost."""
-        self._left = self.left - seconds
+        self._left = max(self.left - seconds, -self._debt)
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,7 @@ class AnswerCache:
 
     def __init__(self, budget: Budget | None = None) -> None:
         self.budget = Budget() if budget is None else budget
+        self.forced = Budget(share=1.0, most=12.0)  # answers, not seconds: one per second, a dozen at once
         self.computed, self._size = 0, 0
         self._answers: OrderedDict[Hashable, _Answer] = OrderedDict()
         self._under_way: dict[Hashable, asyncio.Future[_Answer]] = {}
@@ -79,22 +86,36 @@ class AnswerCache:
         """Whether an answer may be computed without exceeding the budget."""
         return (experiment, question) in self._answers or self.budget.left > 0.0
 
-    async def get(self, experiment: str, question: Hashable, compute: Compute, pause: float = 1.0) -> _Answer:
+    async def get(
+        self, experiment: str, question: Hashable, compute: Compute, *, pause: float = 1.0, fresh: bool = False
+    ) -> _Answer:
         """An answer: the one that is kept where it is fresh, or too dear to compute again; otherwise a new one.
 
-        ``pause`` is the least time in seconds between two looks at the store for this question.
+        ``pause`` is the least time in seconds between two looks at the store for this question. Who has just written
+        may ask for a ``fresh`` answer, which some times a second is computed whatever is left of the budget.
         """
         place = (experiment, question)
         kept = self._answers.get(place)
-        if kept is not None and not self._is_due(experiment, place, kept, pause):
+        forced = kept is not None and fresh and self._force()
+        if kept is not None and not forced and not self._is_due(experiment, place, kept, pause):
             self._answers.move_to_end(place)
             return kept
         running = self._under_way.get(place)
+        if running is not None and forced:  # it has begun before the write
+            await asyncio.wait([running])
+            running, kept = self._under_way.get(place), self._answers.get(place)
         if running is None:
             running = asyncio.ensure_future(self._renew(place, kept, compute))
             self._under_way[place] = running
             running.add_done_callback(lambda done: self._finish(place, done))
         return await asyncio.shield(running)
+
+    def _force(self) -> bool:
+        """Take one of the answers that may be computed without regard to the budget."""
+        if self.forced.left < 1.0:
+            return False
+        self.forced.spend(1.0)
+        return True
 
     def _is_due(self, experiment: str, place: Hashable, kept: _Answer, pause: float) -> bool:
         now, looked = time.monotonic(), self._looked.get(place, 0.0)
@@ -107,7 +128,7 @@ class AnswerCache:
     async def _renew(self, place: Hashable, kept: _Answer | None, compute: Compute) -> _Answer:
         self._looked[place] = time.monotonic()
         made = await compute(None if kept is None else kept.version)
-        self.budget.spend(made.seconds)
+        self.budget.spend(made.seconds if kept is not None else min(made.seconds, _FIRST))
         now = time.monotonic()
         if made.body is None:
             assert kept is not None
@@ -141,7 +162,7 @@ class AnswerCache:
 
 def respond(answer: _Answer, if_none_match: str | None) -> Response:
     """An answer over HTTP, or 304 where the client has it already."""
-    headers = {"ETag": answer.tag}
+    headers = {"ETag": answer.tag, VERSION: answer.version}
     if if_none_match is not None and answer.tag in (part.strip() for part in if_none_match.split(",")):
         return Response(status_code=304, headers=headers)
     return Response(answer.body, media_type="application/json", headers=headers)

@@ -12,7 +12,7 @@ from doublesampling.live.memory import Known
 from doublesampling.service import blinding
 from doublesampling.service import messages as m
 from doublesampling.service.access import Asker, Reader, TheDesk
-from doublesampling.service.answers import shared_answer
+from doublesampling.service.answers import Conditional, shared_answer
 from doublesampling.service.outcomes import Id, json_answer
 
 router = APIRouter(prefix="/v1/experiments/{name}", tags=["decisions"])
@@ -72,12 +72,12 @@ async def ask_many(
 async def list_decisions(
     desk: TheDesk,
     caller: Reader,
+    asked: Conditional,
     name: str,
     after: Annotated[int, Query(ge=0, lt=2**62)] = 0,
     limit: Annotated[int, Query(ge=1, le=500)] = 100,
     before: Annotated[int | None, Query(ge=1, lt=2**62, description="downwards from here, newest first")] = None,
     status: Annotated[Literal["all", "waiting"], Query()] = "all",
-    if_none_match: str | None = Header(None),
 ) -> Response:
     """Read a page of the log, upwards from ``after``. Go on with ``following`` until it is null."""
     experiment = await desk.experiment(name)
@@ -89,7 +89,7 @@ async def list_decisions(
         return m.Page(decisions=[m.Row(**row) for row in rows], following=following)
 
     question = ("log", after, before, limit, status)
-    return await shared_answer(desk, caller, experiment, question, compute, if_none_match)
+    return await shared_answer(desk, caller, experiment, question, compute, asked)
 
 
 @router.get("/decisions/{id}")

@@ -10,6 +10,7 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
+from doublesampling.beliefs import BetaBernoulli
 from doublesampling.errors import NotFoundError, StorageError
 from doublesampling.live import upgrade
 from doublesampling.live.book import Book
@@ -161,6 +162,8 @@ class Desk(Pools):
         """Load what the first visitor would have to wait for: libraries, compiled rules, and the latest experiments."""
         from doublesampling.live.reading import posterior
 
+        laws = BetaBernoulli(arms=2).marginals(BetaBernoulli(arms=2).prior())
+        laws.quantile([0.5])  # also where there is no experiment yet
         try:
             for listed in Experiment.list(self.store)[-_WARM:]:
                 known = self.open(listed["name"]).known

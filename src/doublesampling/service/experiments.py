@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fastapi import APIRouter, Header, Response
+from fastapi import APIRouter, Response
 
 from doublesampling import beliefs, policies
 from doublesampling.errors import DoubleSamplingError, NameTakenError, SettingError
@@ -12,7 +12,8 @@ from doublesampling.live.memory import Known
 from doublesampling.service import blinding
 from doublesampling.service import messages as m
 from doublesampling.service.access import Admin, Anyone, Caller, TheDesk
-from doublesampling.service.answers import shared_answer
+from doublesampling.service.answers import Conditional, shared_answer
+from doublesampling.service.cache import VERSION
 from doublesampling.service.desk import Desk
 
 router = APIRouter(prefix="/v1/experiments", tags=["experiments"])
@@ -128,9 +129,7 @@ def _standing(experiment: Experiment, known: Known) -> m.Standing:
 
 
 @router.get("/{name}", response_model=m.ExperimentView, responses={304: {"description": "nothing has changed since"}})
-async def show_experiment(
-    desk: TheDesk, caller: Anyone, name: str, if_none_match: str | None = Header(None)
-) -> Response:
+async def show_experiment(desk: TheDesk, caller: Anyone, asked: Conditional, name: str) -> Response:
     """Read how an experiment stands. The ETag changes with the answer, so polling costs little.
 
     Keys without the scope read get no ETag, and null where results would be.
@@ -138,10 +137,10 @@ async def show_experiment(
     experiment = await desk.experiment(name)
     question = ("view", caller.blind)
     answer = await shared_answer(
-        desk, caller, experiment, question, lambda known: view(experiment, caller, known), if_none_match
+        desk, caller, experiment, question, lambda known: view(experiment, caller, known), asked
     )
     if caller.blind:
-        del answer.headers["ETag"]
+        del answer.headers["ETag"], answer.headers[VERSION]
     return answer
 
 

@@ -4,7 +4,7 @@ import math
 from typing import Annotated, Any
 
 import numpy as np
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Query, Response
 from numpy.typing import NDArray
 
 from doublesampling.errors import ArmError, ContextError
@@ -16,7 +16,7 @@ from doublesampling.live.outcome_counts import Counts
 from doublesampling.live.reading import posterior
 from doublesampling.service import findings as m
 from doublesampling.service.access import Caller, Reader, TheDesk
-from doublesampling.service.answers import shared_answer
+from doublesampling.service.answers import Conditional, shared_answer
 from doublesampling.service.desk import Desk
 from doublesampling.service.experiments import view
 
@@ -32,12 +32,12 @@ BEST = "best"
 async def overview(
     desk: TheDesk,
     caller: Reader,
+    asked: Conditional,
     name: str,
     context: Annotated[str | None, Query(max_length=10_000, description="numbers, separated by commas")] = None,
     reference: Annotated[
         str | None, Query(max_length=500, description="the arm that others are compared with, by name; or `best`")
     ] = None,
-    if_none_match: str | None = Header(None),
 ) -> Response:
     """Summarise an experiment: counts and posterior of every arm, differences, the next allocation, and progress.
 
@@ -49,7 +49,7 @@ async def overview(
     def compute(known: Known) -> m.Overview:
         return summarize(desk, experiment, caller, known, at, reference)
 
-    return await shared_answer(desk, caller, experiment, ("overview", context, reference), compute, if_none_match)
+    return await shared_answer(desk, caller, experiment, ("overview", context, reference), compute, asked)
 
 
 def parse_context(text: str | None) -> list[float] | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Query, Response
 
 from doublesampling.live import watching
 from doublesampling.live.experiment import Experiment
@@ -17,7 +17,7 @@ from doublesampling.live.reading import posterior as table
 from doublesampling.live.replay import Replay
 from doublesampling.service import findings as m
 from doublesampling.service.access import Caller, Reader, TheDesk
-from doublesampling.service.answers import shared_answer
+from doublesampling.service.answers import Conditional, shared_answer
 from doublesampling.service.desk import Desk
 from doublesampling.service.overview import choose_context, finite, parse_context
 from doublesampling.service.problems import log
@@ -31,17 +31,17 @@ _WAIT = 8.0  # seconds in which a replay may answer at once
 async def posterior(
     desk: TheDesk,
     caller: Reader,
+    asked: Conditional,
     name: str,
     context: Annotated[str | None, Query(max_length=10_000, description="numbers, separated by commas")] = None,
     density: Annotated[int, Query(ge=0, le=400, description="points of each density; 0 for none")] = 0,
-    if_none_match: str | None = Header(None),
 ) -> Response:
     """Read the posterior of each arm: mean, interval, probability of being the best, next allocation, density."""
     experiment = await desk.experiment(name)
     at = parse_context(context)
     question = ("posterior", context, density)
     return await shared_answer(
-        desk, caller, experiment, question, lambda known: _posterior(experiment, known, at, density), if_none_match
+        desk, caller, experiment, question, lambda known: _posterior(experiment, known, at, density), asked
     )
 
 
@@ -88,9 +88,9 @@ def _densities(laws: Any, points: int) -> list[m.Density | None]:
 async def series(
     desk: TheDesk,
     caller: Reader,
+    asked: Conditional,
     name: str,
     points: Annotated[int, Query(ge=2, le=2000)] = 500,
-    if_none_match: str | None = Header(None),
 ) -> Response:
     """Read the past: probability of being the best, N and allocation over time, reduced on the server."""
     experiment = await desk.experiment(name)
@@ -111,11 +111,11 @@ async def series(
             complete=tally.complete and counts is not None,
         )
 
-    return await shared_answer(desk, caller, experiment, ("series", points), compute, if_none_match)
+    return await shared_answer(desk, caller, experiment, ("series", points), compute, asked)
 
 
 @router.get("/health", response_model=m.Health, responses=_UNCHANGED)
-async def health(desk: TheDesk, caller: Reader, name: str, if_none_match: str | None = Header(None)) -> Response:
+async def health(desk: TheDesk, caller: Reader, asked: Conditional, name: str) -> Response:
     """Check the log: delays of outcomes, played arms against logged propensities, and the last replay."""
     experiment = await desk.experiment(name)
 
@@ -131,7 +131,7 @@ async def health(desk: TheDesk, caller: Reader, name: str, if_none_match: str | 
             replay=_replayed(desk, experiment, known),
         )
 
-    return await shared_answer(desk, caller, experiment, "health", compute, if_none_match, always=True)
+    return await shared_answer(desk, caller, experiment, "health", compute, asked, always=True)
 
 
 @dataclass

@@ -3,14 +3,14 @@
 import asyncio
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Query, Response
 
 from doublesampling.live import watching
 from doublesampling.live.memory import Known
 from doublesampling.service import blinding
 from doublesampling.service import messages as m
 from doublesampling.service.access import Asker, Reader, Teller, TheDesk
-from doublesampling.service.answers import shared_answer
+from doublesampling.service.answers import Conditional, shared_answer
 from doublesampling.service.outcomes import OUTCOME, SAME, json_answer, note_contested
 
 router = APIRouter(prefix="/v1/experiments/{name}", tags=["units"])
@@ -23,11 +23,11 @@ Search = Annotated[str | None, Query(max_length=500, description="a part of the 
 async def list_waiting(
     desk: TheDesk,
     caller: Reader,
+    asked: Conditional,
     name: str,
     after: After = 0,
     limit: Limit = 50,
     search: Search = None,
-    if_none_match: str | None = Header(None),
 ) -> Response:
     """List decisions that wait for their outcome, the oldest first. Go on with ``following`` until it is null."""
     experiment = await desk.experiment(name)
@@ -42,7 +42,7 @@ async def list_waiting(
         return m.Page(decisions=[m.Row(**row) for row in rows], following=following)
 
     question = ("waiting", after, limit, search)
-    return await shared_answer(desk, caller, experiment, question, compute, if_none_match, apart=True)
+    return await shared_answer(desk, caller, experiment, question, compute, asked, apart=True)
 
 
 @router.get("/units")

@@ -31,19 +31,22 @@ export async function call(path, { method = "GET", body, headers = {}, raw = fal
     if (error.name === "AbortError") throw error;
     throw new Refused({ detail: "The server cannot be reached. It is tried again.", code: "offline" }, 0);
   }
-  if (answer.status === 304) return null;
+  if (answer.status === 304) return raw ? answer : null;
   if (!answer.ok) throw new Refused(await answer.json().catch(() => ({})), answer.status);
   return raw ? answer : answer.json();
 }
 
 // The same question again and again: null where the answer is as before.
 export class Watched {
-  constructor() { this.path = null; this.tag = null; }
+  constructor() { this.path = null; this.tag = null; this.version = null; }
 
-  async look(path) {
+  // fresh: this page has just written, and wants to see that
+  async look(path, fresh = false) {
     const same = path === this.path && this.tag;
-    const answer = await call(path, { raw: true, headers: same ? { "If-None-Match": this.tag } : {} });
-    if (answer === null) return null;
+    const headers = { ...(same ? { "If-None-Match": this.tag } : {}), ...(fresh ? { "Cache-Control": "no-cache" } : {}) };
+    const answer = await call(path, { raw: true, headers });
+    this.version = answer.headers.get("doublesampling-version"); // of the experiment, from which it was computed
+    if (answer.status === 304) return null;
     this.path = path;
     this.tag = answer.headers.get("etag");
     return answer.json();

@@ -20,7 +20,7 @@ export function showExperiment(main, { me, name, refused }) {
   let timer = null, gone = false, drawn = [], behind = true, looking = null;
 
   async function step(now) {
-    const found = await watched.look(`${at(name)}/overview${page.choices.query}`);
+    const found = await watched.look(`${at(name)}/overview${page.choices.query}`, now);
     if (gone) return;
     if (found) {
       state.overview = found;
@@ -31,8 +31,7 @@ export function showExperiment(main, { me, name, refused }) {
     drawn = drawn.filter((at) => at > Date.now() - SPAN);
     if (behind && (now || drawn.length < OFTEN)) { // the rest need not follow every outcome
       drawn.push(Date.now());
-      behind = false;
-      await page.draw();
+      behind = !await page.draw(now);
     } else if (state.series && !state.series.complete) await page.count();
     page.live(true);
   }
@@ -54,7 +53,7 @@ export function showExperiment(main, { me, name, refused }) {
   const wake = () => { if (!document.hidden && !gone) start(); }; // a hidden page asks nothing
   document.addEventListener("visibilitychange", wake);
   fill(main, page.element);
-  looking = look(true);
+  looking = look();
   return () => { gone = true; clearTimeout(timer); document.removeEventListener("visibilitychange", wake); page.leave(); };
 }
 
@@ -94,21 +93,25 @@ function build(state) {
     fill(doubt, gauge(state.overview));
     desk?.update();
   }
-  async function drawSeries() {
-    state.series = await series.look(`${at(state.name)}/series?points=300`) ?? state.series;
+  async function drawSeries(fresh) {
+    state.series = await series.look(`${at(state.name)}/series?points=300`, fresh) ?? state.series;
     charts.slice(0, 3).forEach((chart) => chart.draw());
     fill(happened, happenings(state.series));
+    return series.version;
   }
-  async function drawDensities() {
-    state.posterior = await posterior.look(`${at(state.name)}/posterior?density=120${choices.contextQuery}`) ?? state.posterior;
+  async function drawDensities(fresh) {
+    state.posterior = await posterior.look(`${at(state.name)}/posterior?density=120${choices.contextQuery}`, fresh) ?? state.posterior;
     charts[3].draw();
+    return posterior.version;
   }
-  async function draw() {
-    await Promise.all([drawSeries(), drawDensities(), begun ? pending.update() : pending.begin(), log.update(), health.update()]);
+  // Whether all answers are as new as the overview; under load some are older, and are asked for again.
+  async function draw(fresh) {
+    const versions = await Promise.all([drawSeries(fresh), drawDensities(fresh), begun ? pending.update(fresh) : pending.begin(), log.update(fresh), health.update()]);
     begun = true;
+    return versions.every((version) => !version || version === state.view.results.version);
   }
   return {
-    element, choices, show, draw, count: drawSeries,
+    element, choices, show, draw, count: () => drawSeries(false),
     live: (up, why) => { live.className = up ? "live up" : "live"; live.textContent = up ? "live" : why; },
     leave: () => { charts.forEach((chart) => chart.leave()); setColoured(null); },
   };

@@ -1,6 +1,6 @@
 // The log, newest first, a page at a time; why each arm was chosen; and corrections.
 
-import { at, call, decisionAt } from "./api.js";
+import { Watched, at, call, decisionAt } from "./api.js";
 import { armName, busy, clock, count, duration, fill, h, number, percent, reward, shorten, whom } from "./dom.js";
 import { correctButton } from "./tell.js";
 
@@ -14,6 +14,7 @@ export function logCard(state) {
     h("thead", {}, h("tr", {}, heads.map(([name, right]) => h("th", { scope: "col", class: right ? "num" : null }, name || h("span", { class: "hidden" }, "Actions"))))), body));
   const element = h("section", { class: "card", "aria-label": "Log" }, h("div", { class: "row between" }, h("h2", {}, "Log"),
     h("a", { href: `#/e/${encodeURIComponent(state.name)}/audit` }, "Audit trail")), fresh, table, h("div", { class: "row" }, newest, older), dialog);
+  const watched = new Watched();
   let from = TOP, following = null, top = null;
 
   function row(d) {
@@ -21,14 +22,15 @@ export function logCard(state) {
     why.addEventListener("click", busy(why, () => explain(d.id)));
     const shown = d.reward === null ? h("span", { class: "dim" }, d.status)
       : h("span", {}, reward(d.reward), d.status !== "told" && h("span", { class: "badge" }, d.status));
-    const mend = state.me.can("amend") && d.status !== "voided" && correctButton(state, d, d.reward, async () => { await load(); await state.refresh(); }, d.reward === null ? "void" : "correct");
+    const mend = state.me.can("amend") && d.status !== "voided" && correctButton(state, d, d.reward, async () => { await load(true); await state.refresh(); }, d.reward === null ? "void" : "correct");
     return h("tr", { class: d.status === "voided" ? "dropped" : null }, h("td", { class: "num" }, count(d.number)), h("td", { class: "unit", title: d.unit }, d.unit ?? "–"), h("td", { class: "dim when" }, clock(d.asked_at)),
       h("td", { class: "arm" }, armName(d.arm, d.arm_name)), h("td", { class: "num" }, percent(d.propensity)), h("td", { class: "num" }, count(d.candidates)),
       h("td", {}, shown), h("td", {}, why, " ", mend));
   }
 
-  async function load() {
-    const page = await call(`${at(state.name)}/decisions?limit=${PAGE}&before=${from}`);
+  async function load(now = false) {
+    const page = await watched.look(`${at(state.name)}/decisions?limit=${PAGE}&before=${from}`, now);
+    if (page === null) return watched.version;
     following = page.following;
     fill(body, page.decisions.length ? page.decisions.map(row)
       : h("tr", {}, h("td", { colspan: heads.length, class: "dim" }, "No decisions yet.")));
@@ -36,13 +38,15 @@ export function logCard(state) {
     older.disabled = following === null;
     newest.disabled = from === TOP;
     fresh.hidden = true;
+    return watched.version;
   }
 
   // The table holds still while somebody is at it.
   const inUse = () => table.matches(":hover") || table.contains(document.activeElement) || dialog.open;
-  const update = async () => {
-    if (from === TOP && !inUse()) await load();
-    else fresh.hidden = top === null || state.view.results.decisions <= top;
+  const update = async (now) => {
+    if (from === TOP && !inUse()) return load(now);
+    fresh.hidden = top === null || state.view.results.decisions <= top;
+    return null;
   };
 
   async function explain(id) {

@@ -1,7 +1,7 @@
 // Decisions that wait for their outcome, the oldest first. The list holds still: a row that was shown never moves.
 // New ones come at the end, and what was told elsewhere is marked in its place.
 
-import { at, call } from "./api.js";
+import { Watched, at, call } from "./api.js";
 import { age, armName, busy, count, duration, fill, h, named, whom } from "./dom.js";
 import { correctButton, tellControls, word } from "./tell.js";
 
@@ -16,6 +16,7 @@ export function pendingCard(state, { own = false } = {}) {
   const element = h("section", { class: "card", "aria-label": title }, h("h2", {}, title), delays,
     h("div", { class: "field" }, h("label", { for: "find-unit" }, "Search"), search), list, note, h("div", { class: "row" }, more, again));
   const rows = new Map(); // by decision, in the order in which they are shown
+  const watched = new Watched();
   let following = null, asked = "";
 
   const path = (after, limit) => {
@@ -24,10 +25,8 @@ export function pendingCard(state, { own = false } = {}) {
     if (search.value.trim()) wish.set("search", search.value.trim());
     return `${at(state.name)}/${own ? "units" : "waiting"}?${wish}`;
   };
-  const load = async (after, limit) => {
-    const page = await call(path(after, limit));
-    return { found: own ? page.units.map((u) => ({ ...u, id: u.decision })) : page.decisions, following: page.following };
-  };
+  const read = (page) => ({ found: own ? page.units.map((u) => ({ ...u, id: u.decision })) : page.decisions, following: page.following });
+  const load = async (after, limit) => read(await call(path(after, limit)));
 
   function row(d) {
     const right = h("span", { class: "right" });
@@ -79,9 +78,11 @@ export function pendingCard(state, { own = false } = {}) {
   }
 
   // Look at the same stretch again: nothing that is shown moves.
-  async function update() {
-    if (asked !== search.value.trim()) return;
-    const page = await load(null, Math.min(Math.max(rows.size, PAGE), 200));
+  async function update(fresh = false) {
+    if (asked !== search.value.trim()) return null;
+    const answer = await watched.look(path(null, Math.min(Math.max(rows.size, PAGE), 200)), fresh);
+    if (answer === null) return watched.version;
+    const page = read(answer);
     const waiting = new Set(page.found.map((d) => d.id)), whole = page.following === null;
     const last = page.found.at(-1)?.asked_at ?? "";
     for (const [id, entry] of rows) {
@@ -89,6 +90,7 @@ export function pendingCard(state, { own = false } = {}) {
     }
     if (rows.size < PAGE || following === null) { add(page.found); following = page.following; }
     say();
+    return watched.version;
   }
 
   let timer = null;
