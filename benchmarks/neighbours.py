@@ -14,7 +14,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -61,46 +60,49 @@ def _look_all(port: int, count: int, begin: float, stretch: float, until: float)
     uvloop.run(everyone())
 
 
-@dataclass(frozen=True)
-class Compared:
-    """Requests per second without and with a burden, the median ratio of neighbouring stretches, and the ratio of the
-    server's processor time per request, which does not depend on what else the machine does."""
+def compare(port: int, connections: int, stretch: float, rounds: int, burden: Any) -> tuple[float, float, float]:
+    """Requests per second of so many writers without and with a burden, and the median ratio of neighbours.
 
-    alone: float
-    burdened: float
-    ratio: float
-    by_processor: float
-
-
-def compare(server: int, port: int, connections: int, stretch: float, rounds: int, burden: Any) -> Compared:
-    """Compare so many writers without and with a burden; ``burden(begin, until)`` works in every second stretch."""
+    ``burden(begin, until)`` starts something that works in every second stretch.
+    """
     begin = time.perf_counter() + 3.0
     until = begin + 2 * rounds * stretch
-    edges = begin + stretch * np.arange(2 * rounds + 1)
-    spent: list[float] = []
-
-    def watch() -> None:
-        process = psutil.Process(server)
-        for edge in edges:
-            time.sleep(max(edge - time.perf_counter(), 0.0))
-            spent.append(sum(process.cpu_times()[:2]))
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
     stop = burden(begin, until)
-    ended = press(port, connections, until - time.perf_counter() + 0.5).ended
+    ended = press(port, connections, until - time.perf_counter()).ended
     stop()
-    watcher.join()
-    requests, seconds = 2 * np.histogram(ended, bins=edges)[0], np.diff(spent)
-    rates, costs = requests / stretch, [seconds[i::2].sum() / requests[i::2].sum() for i in (0, 1)]
-    return Compared(
-        float(np.median(rates[0::2])), float(np.median(rates[1::2])), float(np.median(rates[1::2] / rates[0::2])),
-        costs[0] / costs[1],
-    )  # fmt: skip
+    counts, _ = np.histogram(ended, bins=begin + stretch * np.arange(2 * rounds + 1))
+    rates = 2 * counts / stretch
+    return float(np.median(rates[0::2])), float(np.median(rates[1::2])), float(np.median(rates[1::2] / rates[0::2]))
+
+
+async def _trickle(port: int, until: float) -> None:
+    """Some pairs per second, so that every look finds something new."""
+    connection = Connection(*await asyncio.open_connection("127.0.0.1", port))
+    while time.perf_counter() < until:
+        made = await connection.call("POST", "/v1/experiments/load/decisions", {})
+        path = f"/v1/experiments/load/decisions/{made['id']}/outcome"
+        await connection.call("PUT", path, {"reward": 1.0})
+        await asyncio.sleep(0.25)
+
+
+def processor_share(server: int, port: int, pages: int, seconds: float = 20.0) -> float:
+    """The share of a core that the server takes with so many pages open, beside a trickle of writes."""
+    context, now = multiprocessing.get_context("spawn"), time.perf_counter()
+    until = now + seconds + 3.0
+    always = (port, pages, now - 1.5e6, 1e6, until)  # every moment lies in a stretch with pages
+    process = context.Process(target=_look_all, args=always, daemon=True)
+    process.start()
+    time.sleep(3.0)
+    watched = psutil.Process(server)
+    begun, spent = time.perf_counter(), sum(watched.cpu_times()[:2])
+    uvloop.run(_trickle(port, until))
+    share = (sum(watched.cpu_times()[:2]) - spent) / (time.perf_counter() - begun)
+    process.join()
+    return float(share)
 
 
 def with_dashboards(url: str, stretch: float, rounds: int) -> dict[int, float]:
-    """What 8 writers can do with open pages, as a share of what they can do without, by processor time."""
+    """The ratio of 8 writers' requests per second with open pages to those without."""
     ds.Experiment.create("load", arms=["a", "b", "c"], seed=1, storage=url)
     ratios = {}
     context = multiprocessing.get_context("spawn")
@@ -113,13 +115,14 @@ def with_dashboards(url: str, stretch: float, rounds: int) -> dict[int, float]:
                 process.start()
                 return process.join
 
-            found = compare(server.pid, port, 8, stretch, rounds, pages)
-            ratios[count] = found.by_processor
+            alone, beside, ratios[count] = compare(port, 8, stretch, rounds, pages)
             say(
-                f"  8 writers: {found.alone:.0f} requests per second alone, {found.burdened:.0f} beside {count} "
-                f"dashboards; median of neighbours {100 * found.ratio:.0f} %, by the server's processor time per "
-                f"request {100 * found.by_processor:.0f} %"
+                f"  8 writers: {alone:.0f} requests per second alone, {beside:.0f} beside {count} dashboards: "
+                f"{100 * ratios[count]:.0f} %"
             )
+        shares = [processor_share(server.pid, port, count) for count in (0, 10, 0, 10)]
+        more = 50 * (shares[1] + shares[3] - shares[0] - shares[2])
+        say(f"  what 10 dashboards take of a core of the server: {more:.1f} %")
     return ratios
 
 
