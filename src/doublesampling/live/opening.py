@@ -50,7 +50,7 @@ def open_store(storage: str | Store | None) -> Store:
     url = locate(storage)
     key = url.render_as_string(hide_password=False)
     with _keeping:
-        if key not in _stores:
+        if key not in _stores or _stores[key].replaced():  # whoever holds the old one goes on being refused
             _stores[key] = _make(url)
         return _stores[key]
 
