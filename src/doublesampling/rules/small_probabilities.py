@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules.belief import marginal_log_fall
+from doublesampling.rules.belief import BETA, GAMMA, INVERSE_GAMMA, marginal_log_fall
 from doublesampling.rules.compiled import allocating, rule
 from doublesampling.rules.optimality import (
     CENTRE,
@@ -35,8 +35,8 @@ FloatArray = NDArray[np.float64]
 FINENESS: Fineness = (45.0, 1.2)
 SMALL = 1e-6
 _FAR = -28.0  # a log density over its peak: of two arms that see each other's centre so far out, one is hardly the best
-_MOST_BELOW, _NOTHING = 40, 1e-12  # panels below the floor, and the share of what was found where they may end
-_FALLEN = -10.0  # likewise: F of an arm whose density has fallen so far is small
+_MOST_BELOW, _NOTHING = 60, 1e-12  # panels below the floor, and the share of what was found where they may end
+_FALLEN = -10.0  # of log F: there one minus the tail loses digits
 
 
 @rule
@@ -58,6 +58,16 @@ def expected(family: int, parameters: FloatArray, arms: FloatArray) -> bool:
         if far and _log_fall(family, parameters, surest, -gap) < _FAR:
             return True
     return False
+
+
+@rule
+def _small_below(family: int, parameters: FloatArray, a: int, distance: float) -> bool:
+    """Whether F of an arm is small at a distance below its centre, and its tail is short enough to be gathered."""
+    fall = _log_fall(family, parameters, a, -distance)
+    if family not in (BETA, GAMMA, INVERSE_GAMMA) and not math.isinf(parameters[a, 2]):
+        freedom = parameters[a, 2]
+        fall *= freedom / (freedom + 1.0) if freedom >= 1.0 else 0.0  # of a density r^-(v + 1), r^-v is left
+    return distance > 0.0 and fall < _FALLEN
 
 
 @rule
@@ -125,7 +135,7 @@ def probability_optimal(
     strong = np.empty(count, dtype=np.int64)
     found = 0
     for a in range(count):
-        if arms[a, CENTRE] > last and _log_fall(family, parameters, a, last - arms[a, CENTRE]) < _FALLEN:
+        if _small_below(family, parameters, a, arms[a, CENTRE] - last):
             strong[found] = a
             found += 1
     strong = strong[:found]
