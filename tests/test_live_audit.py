@@ -3,7 +3,7 @@
 import dataclasses
 import json
 
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 import pytest
 
 import doublesampling as ds

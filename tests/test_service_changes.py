@@ -5,7 +5,7 @@ import io
 import json
 import time
 
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 import pytest
 
 import doublesampling as ds

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from doublesampling import checks
-from doublesampling.errors import DoubleSamplingError, MissingExtraError, SettingError
+from doublesampling.errors import DoubleSamplingError, SettingError, missing_extra
 
 
 def binds_loopback(host: str) -> bool:
@@ -69,9 +69,7 @@ def run(options: Any) -> int:
         from doublesampling.service.app import create_app
         from doublesampling.service.protocol import Limits, fit_to_files, limited_protocol
     except ImportError as missing:
-        raise MissingExtraError(
-            f"serve needs FastAPI and uvicorn ({missing.name} is missing). In a clone: pip install '.[service]'"
-        ) from None
+        raise missing_extra(f"serve needs FastAPI and uvicorn ({missing.name} is missing)", "service") from None
     port = checks.integer("--port", options.port, least=0, most=65535)
     limits = fit_to_files(
         Limits(

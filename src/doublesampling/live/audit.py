@@ -17,7 +17,7 @@ from doublesampling.live.memory import StoredLog, standing
 from doublesampling.live.schema import decisions, events, experiments, outcomes
 
 if TYPE_CHECKING:
-    import pandas as pd  # type: ignore[import-untyped]
+    import pandas as pd
 
 _EVENT, _ASKED, _OUTCOME = 0, 1, 2  # the order of rows that one transaction wrote
 Place = tuple[int, int, int]

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import IO
 
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 
 from doublesampling import checks
 from doublesampling.errors import OutputError, SettingError

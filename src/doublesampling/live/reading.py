@@ -10,7 +10,7 @@ import pandas as pd
 import sqlalchemy as sa
 
 from doublesampling import checks
-from doublesampling.errors import MissingExtraError
+from doublesampling.errors import missing_extra
 from doublesampling.live.book import Book
 from doublesampling.live.memory import Known, StoredLog, standing
 from doublesampling.live.records import unpack
@@ -174,7 +174,7 @@ def _write(frame: pd.DataFrame, form: str, target: Path | IO[bytes]) -> None:
         try:
             frame.to_parquet(target, index=False)
         except ImportError:
-            raise MissingExtraError("Parquet files need pyarrow: pip install 'doublesampling[data]'") from None
+            raise missing_extra("Parquet files need pyarrow", "data") from None
 
 
 def _is_text(column: pd.Series) -> bool:

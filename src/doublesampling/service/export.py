@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 
-from doublesampling.errors import MissingExtraError
+from doublesampling.errors import missing_extra
 from doublesampling.live import audit, reading
 from doublesampling.live.experiment import Experiment
 from doublesampling.service.access import Caller, Reader, TheDesk
@@ -119,9 +119,7 @@ class _Parquet:
             import pyarrow as pa  # type: ignore[import-untyped]
             import pyarrow.parquet as pq  # type: ignore[import-untyped]
         except ImportError:
-            raise MissingExtraError(
-                "Parquet files need pyarrow on the server. In a clone: pip install '.[data]'"
-            ) from None
+            raise missing_extra("Parquet files need pyarrow on the server", "data") from None
         self._arrow, self._parquet, self._out = pa, pq, _Sink()
         self._writer: Any = None
 
