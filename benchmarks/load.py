@@ -1,7 +1,8 @@
 """How many ask+tell pairs the service answers, how fast, and whether any is lost when it is killed.
 
 Run as `python -m benchmarks.load` (part of `make soak`). A real server process, 32 connections from another process.
-Then the first paint of the dashboard over 10^6 stored decisions, where there is a Chromium.
+First what dashboards, keys, attacks and long reads cost the writers (benchmarks/neighbours.py); at the end the first
+paint of the dashboard over 10^6 stored decisions, where there is a Chromium.
 """
 
 import argparse
@@ -21,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -41,13 +43,15 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def served(url: str, port: int | None = None) -> Iterator[tuple[int, "subprocess.Popen[bytes]"]]:
+def served(
+    url: str, environment: dict[str, str] | None = None, seconds: float = 60.0
+) -> Iterator[tuple[int, "subprocess.Popen[bytes]"]]:
     """A server process of its own."""
-    port = port or free_port()
+    port = free_port()
     command = [sys.executable, "-m", "doublesampling.cli.main", "serve", "--storage", url, "--port", str(port)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ | (environment or {}))
     try:
-        wait_until_up(port)
+        wait_until_up(port, seconds)
         yield port, process
     finally:
         process.terminate()
@@ -67,32 +71,54 @@ def wait_until_up(port: int, seconds: float = 60.0) -> None:
     raise RuntimeError("the server did not come up")
 
 
+@dataclass
+class Pressed:
+    """What a crowd of writers has seen: seconds per request, ids that were acknowledged, and when."""
+
+    times: list[float] = field(default_factory=list)
+    acknowledged: list[str] = field(default_factory=list)
+    ended: list[float] = field(default_factory=list)
+    took: float = 0.0
+
+
 class Connection:
     """HTTP by hand: a client that spends little, so that the server is what is measured."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, token: str | None = None) -> None:
         self._reader, self._writer = reader, writer
+        self._key = "" if token is None else f"Authorization: Bearer {token}\r\n"
 
-    async def call(self, method: str, path: str, content: Any) -> Any:
-        body = json.dumps(content).encode()
+    async def _send(self, method: str, path: str, body: bytes, more: str = "") -> tuple[bytes, bytes]:
         head = (
             f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-            f"Content-Length: {len(body)}\r\n\r\n"
+            f"Content-Length: {len(body)}\r\n{self._key}{more}\r\n"
         )
         self._writer.write(head.encode() + body)
         answer = await self._reader.readuntil(b"\r\n\r\n")
+        if answer[9:12] == b"304":
+            return answer, b""
         length = int(answer.lower().partition(b"content-length: ")[2].partition(b"\r")[0])
         read = await self._reader.readexactly(length)
         if answer[9:12] not in (b"200", b"201"):
             raise RuntimeError(f"{answer[:20]!r} {read[:300]!r}")
-        return json.loads(read)
+        return answer, read
+
+    async def call(self, method: str, path: str, content: Any) -> Any:
+        """Send JSON and return the JSON that comes back."""
+        return json.loads((await self._send(method, path, json.dumps(content).encode()))[1])
+
+    async def fetch(self, path: str, tags: dict[str, str]) -> bool:
+        """Get something by its ETag; whether it has changed."""
+        answer, _ = await self._send("GET", path, b"", f"If-None-Match: {tags.get(path, '-')}\r\n")
+        tags[path] = answer.lower().partition(b"etag: ")[2].partition(b"\r")[0].decode()
+        return answer[9:12] == b"200"
 
 
-async def pairs(port: int, worker: int, until: float, times: list[float], acknowledged: list[str]) -> None:
+async def pairs(port: int, worker: int, until: float, found: "Pressed", token: str | None) -> None:
     """Ask and tell, over one connection, until it is time or the server is gone."""
     with contextlib.suppress(OSError, asyncio.IncompleteReadError):  # the server was killed
-        connection = Connection(*await asyncio.open_connection("127.0.0.1", port))
-        turn = 0
+        connection = Connection(*await asyncio.open_connection("127.0.0.1", port), token)
+        turn, times, acknowledged, ended = 0, found.times, found.acknowledged, found.ended
         while time.perf_counter() < until:
             turn += 1
             begun = time.perf_counter()
@@ -103,28 +129,31 @@ async def pairs(port: int, worker: int, until: float, times: list[float], acknow
             await connection.call("PUT", path, {"reward": float(turn % 3 == 0)})
             times += [middle - begun, time.perf_counter() - middle]
             acknowledged.append(made["id"])
+            ended.append(time.perf_counter())
 
 
-def crowd(port: int, connections: int, seconds: float, answers: Any) -> None:
-    """Many connections in one process."""
-    times: list[float] = []
-    acknowledged: list[str] = []
+def crowd(port: int, connections: int, seconds: float, answers: Any, tokens: list[str] | None = None) -> None:
+    """Many connections in one process; with keys, these take turns."""
+    found = Pressed()
 
     async def everyone() -> None:
         until = time.perf_counter() + seconds
-        await asyncio.gather(*(pairs(port, i, until, times, acknowledged) for i in range(connections)))
+        given = [None if tokens is None else tokens[i % len(tokens)] for i in range(connections)]
+        await asyncio.gather(*(pairs(port, i, until, found, token) for i, token in enumerate(given)))
 
     begun = time.perf_counter()
     uvloop.run(everyone())
-    answers.put((times, acknowledged, time.perf_counter() - begun))
+    found.took = time.perf_counter() - begun
+    answers.put(found)
 
 
-def press(port: int, connections: int, seconds: float) -> tuple[list[float], list[str], float]:
+def press(port: int, connections: int, seconds: float, tokens: list[str] | None = None) -> "Pressed":
+    """Ask and tell from a process of its own."""
     context = multiprocessing.get_context("spawn")
     answers = context.Queue()
-    process = context.Process(target=crowd, args=(port, connections, seconds, answers), daemon=True)
+    process = context.Process(target=crowd, args=(port, connections, seconds, answers, tokens), daemon=True)
     process.start()
-    found: tuple[list[float], list[str], float] = answers.get(timeout=seconds + 120)
+    found: Pressed = answers.get(timeout=seconds + 120)
     process.join()
     return found
 
@@ -133,10 +162,11 @@ def throughput(url: str, connections: int, seconds: float) -> None:
     ds.Experiment.create("load", arms=["a", "b", "c"], seed=1, storage=url)
     with served(url) as (port, _):
         press(port, connections, 2.0)
-        times, acknowledged, took = press(port, connections, seconds)
-    p50, p99, most = np.percentile(1000 * np.array(times), [50, 99, 100])
+        found = press(port, connections, seconds)
+    p50, p99, most = np.percentile(1000 * np.array(found.times), [50, 99, 100])
     say(
-        f"  {connections} connections, {took:.0f} s: {len(acknowledged) / took:.0f} ask+tell pairs per second; "
+        f"  {connections} connections, {found.took:.0f} s: {len(found.acknowledged) / found.took:.0f} ask+tell pairs "
+        "per second; "
         f"per request median {p50:.0f} ms, p99 {p99:.0f} ms, slowest {most:.0f} ms"
     )
 
@@ -153,7 +183,7 @@ def kills(url: str, connections: int, times: int) -> None:
             worker.start()
             time.sleep(2.5)
             process.send_signal(signal.SIGKILL)
-            told |= set(answers.get(timeout=120)[1])
+            told |= set(answers.get(timeout=120).acknowledged)
             worker.join()
     exp = ds.Experiment.load("load", storage=url)
     frame = exp.decisions()
@@ -210,6 +240,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--connections", type=int, default=32)
+    parser.add_argument("--stretch", type=float, default=6.0, help="seconds of a stretch with or without a burden")
+    parser.add_argument("--rounds", type=int, default=8, help="pairs of such stretches")
     parser.add_argument("--kills", type=int, default=5)
     parser.add_argument("--decisions", type=int, default=1_000_000, help="stored for the first paint; 0 leaves it out")
     parser.add_argument("--store", help="the file of a store that holds them already")
@@ -219,7 +251,26 @@ def main() -> int:
         f"{now:%Y-%m-%d %H:%M} UTC, {os.cpu_count()} {platform.machine()} cores, Python {platform.python_version()}, "
         f"load average before: {os.getloadavg()[0]:.1f}"
     )
+    from benchmarks import neighbours  # it takes its connections and servers from here
+
     with tempfile.TemporaryDirectory(prefix="ds-load-") as folder:
+        urls = {name: f"sqlite:///{Path(folder) / name}.db" for name in ("pages", "keys", "attack", "replays", "start")}
+        neighbours.start_to_first_ask(urls["start"])
+        found = neighbours.with_dashboards(urls["pages"], options.stretch, options.rounds)[10]
+        keyed = neighbours.with_many_keys(urls["keys"], options.stretch, options.rounds)
+        health, ask = neighbours.under_attack(urls["attack"])
+        neighbours.beside_replays(urls["replays"])
+        missed = [
+            name
+            for name, held in (
+                ("10 dashboards leave writers 90 %", found >= 0.9),
+                ("32 keys do 90 % of one", keyed >= 0.9),
+                ("/healthz within 1 s under attack", health < 1.0),
+                ("asks within 2 s under attack", ask < 2.0),
+            )
+            if not held
+        ]
+        say(f"  not reached: {', '.join(missed)}" if missed else "  all figures reached")
         throughput(f"sqlite:///{Path(folder) / 'load.db'}", options.connections, options.seconds)
         if options.kills:
             kills(f"sqlite:///{Path(folder) / 'kills.db'}", options.connections, options.kills)

@@ -1,4 +1,6 @@
-"""What the stores stand, with figures for docs/reliability.md: crowds, races, kills, full disks, a million decisions.
+"""What the stores stand: crowds, races, kills, full disks, files removed and restored, a million decisions.
+
+The figures are for docs/reliability.md.
 
 Run as `python -m benchmarks.soak` (make soak). Options: --only sqlite or postgres, --quick for a tenth of everything.
 """
@@ -25,7 +27,7 @@ import sqlalchemy as sa
 import doublesampling as ds
 from doublesampling.live import schema
 from doublesampling.live.opening import open_store
-from tests import soak
+from tests import soak, soak_replaced
 
 
 def say(text: str) -> None:
@@ -176,6 +178,21 @@ def suite(new_url: Any, numbers: dict[str, int]) -> None:
     say(f"  double tells: {shown(soak.races(new_url(), numbers['races']))}")
     with tempfile.TemporaryDirectory() as notes:
         say(f"  kill -9: {shown(soak.kills(new_url(), numbers['kills'], Path(notes)))}")
+    with tempfile.TemporaryDirectory() as notes:
+        found = soak_replaced.restored(new_url(), Path(notes), numbers["restores"], crew=8, rounds=50)
+        say(f"  db restore under load: {shown(found)}")
+    say(f"  group commit: {shown(soak_replaced.group_commit(new_url(), 32, 2.0, numbers['turns']))}")
+
+
+def remove_files(times: int) -> None:
+    """Remove the file under load, or replace it; the figures of all times together."""
+    for how in ("removed", "replaced"):
+        total: dict[str, Any] = {}
+        for _ in range(times):
+            with tempfile.TemporaryDirectory() as folder:
+                for name, value in soak_replaced.file_gone(Path(folder), how, crew=8, rounds=50).items():
+                    total[name] = total.get(name, type(value)()) + value
+        say(f"  file {how} under load, {times} times: {shown(total)}")
 
 
 def new_database(server: Any) -> str:
@@ -200,7 +217,8 @@ def main() -> int:
     options = parser.parse_args()
     share = 10 if options.quick else 1
     numbers = {"processes": 50 // (5 if options.quick else 1), "rounds": 200 // share, "races": 200 // share,
-               "kills": 200 // share}  # fmt: skip
+               "kills": 200 // share, "restores": 20 // share, "gone": 10 // share,
+               "turns": 5 if options.quick else 15}  # fmt: skip
     now = datetime.datetime.now(datetime.UTC)
     say(f"{now:%Y-%m-%d %H:%M} UTC, {os.cpu_count()} {platform.machine()} cores, Python {platform.python_version()}")
     folder = Path(tempfile.mkdtemp(prefix="ds-soak-"))
@@ -211,6 +229,7 @@ def main() -> int:
 
             say(f"SQLite {sqlite3.sqlite_version}")
             suite(lambda: f"sqlite:///{folder / f'{time.time_ns()}.db'}", numbers)
+            remove_files(numbers["gone"])
             fill_sqlite()
             read_only_sqlite(folder)
             if not options.skip_million:

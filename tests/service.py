@@ -20,9 +20,9 @@ HERE = "http://localhost"
 
 
 @contextlib.contextmanager
-def client(storage: str, **settings: Any) -> Iterator[TestClient]:
+def client(storage: str, **settings: Any) -> Iterator[Any]:
     """A client of an app of its own."""
-    with TestClient(create_app(storage, **settings), base_url=HERE) as made:
+    with TestClient(create_app(storage, **settings), base_url=HERE, client=("127.0.0.1", 50000)) as made:
         yield made
 
 

@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import random
 import signal
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -226,7 +227,7 @@ def server_kills(url: str, server: Any, number: int, folder: Path, crew: int = 4
             time.sleep(0.02)  # well under way, also after the last restart
         time.sleep(dice.random() * 0.2)
         _kill_server(server)
-        server.ensure_postgres_running()
+        _start_server(server)
     stop.set()
     for process in everyone:
         process.join()
@@ -236,6 +237,17 @@ def server_kills(url: str, server: Any, number: int, folder: Path, crew: int = 4
 
 def _noted(folder: Path) -> int:
     return sum(file.read_bytes().count(b"\n") for file in folder.iterdir())
+
+
+def _start_server(server: Any) -> None:
+    """Start it again; on a busy machine its recovery takes longer than the wheel is ready to wait."""
+    until = time.monotonic() + 120
+    while time.monotonic() < until:
+        with contextlib.suppress(subprocess.TimeoutExpired, AssertionError):  # the second: it is still starting
+            server.ensure_postgres_running()
+            return
+        time.sleep(1.0)
+    raise RuntimeError("the server did not come back within two minutes")
 
 
 def _kill_server(server: Any) -> None:

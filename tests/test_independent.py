@@ -67,6 +67,16 @@ def test_tiny_probabilities_of_student_arms_keep_their_digits():
     np.testing.assert_allclose(best(belief.STUDENT, arms), wanted, rtol=1e-6)
 
 
+def test_tiny_probabilities_of_heavy_tails_keep_their_digits():
+    """The difference of two Cauchy variables is one of their added scales."""
+    for gap in (1e3, 1e6, 1e9):
+        found = best(belief.STUDENT, [[0.0, 1.0, 1.0], [gap, 1e-3, 1.0]])
+        assert found[0] == pytest.approx(math.atan(1.001 / gap) / math.pi, rel=1e-6, abs=0.0)
+    arms = [(1.8, 1e-4, math.inf), (184_002.0, 1e-6, 0.1), (20.0, 2.6e-5, 2.0)]  # tails that never end are no small F
+    wanted = reference.best_of_laws([reference.student_law(*arm) for arm in arms], deepest=700.0, step=8.0)
+    np.testing.assert_allclose(best(belief.STUDENT, arms), wanted, atol=1e-9, rtol=0)
+
+
 @pytest.mark.parametrize(
     "arms",
     [

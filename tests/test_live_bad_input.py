@@ -66,6 +66,12 @@ CASES = {
     "units": (lambda e, s: create(s, name="x", units="twice"), SettingError, "setting", "'once', 'many'"),
     "seed": (lambda e, s: create(s, name="x", seed=-1), SettingError, "setting", "seed"),
     "empty name": (lambda e, s: create(s, name=""), SettingError, "setting", "1 to 500"),
+    "opened by calling": (lambda e, s: ds.Experiment("trial"), SettingError, "setting", "Experiment.load"),
+    "blank before a unit": (lambda e, s: e.ask(unit=" p1"), SettingError, "setting", "begin or end with a blank"),
+    "blank behind a unit": (lambda e, s: e.ask(unit="p1\u2003"), SettingError, "setting", "begin or end with a blank"),
+    "a joiner that nobody sees": (lambda e, s: e.ask(unit="p\u200d1"), SettingError, "setting", "control characters"),
+    "a space of no width": (lambda e, s: e.ask(unit="p\u200b1"), SettingError, "setting", "control characters"),
+    "no scope": (lambda e, s: e.ask(request_key="k", scope=""), SettingError, "setting", "scope must be"),
     "nul in a unit": (lambda e, s: e.ask(unit="a\0b"), SettingError, "setting", "control characters"),
     "amend without reason": (lambda e, s: e.amend(e.ask().id, 1.0, reason=""), SettingError, "setting", "reason"),
     "ask none": (lambda e, s: e.ask_many(0), SettingError, "setting", "at least 1"),
@@ -195,3 +201,18 @@ def test_a_password_is_never_repeated(capsys):
     said = capsys.readouterr().err
     assert "storage must be a URL" in said
     assert "w0rd" not in said
+
+
+def test_units_that_look_the_same_are_the_same(storage):
+    exp = create(storage)
+    one = exp.ask(unit="Am\u00e9lie", request_key="cl\u00e9")
+    assert exp.ask(unit="Ame\u0301lie").id == one.id
+    assert exp.ask(request_key="cle\u0301").id == one.id
+    assert exp.decision(one.id).unit == "Am\u00e9lie"
+    for picture in ("\U0001f468\u200d\U0001f469\u200d\U0001f467", "\U0001f3f3\ufe0f\u200d\U0001f308"):  # family, flag
+        assert exp.ask(unit=picture).unit == picture
+    made = create(storage, name="Cafe\u0301", arms=["the\u0301", "b", "c"])
+    assert ds.Experiment.load("Caf\u00e9", storage=storage).name == made.name == "Caf\u00e9"
+    assert made.drop_arm("th\u00e9")
+    assert exp.pause("  a board's reason ")
+    assert exp.audit()["reason"].dropna().tolist() == ["a board's reason"]

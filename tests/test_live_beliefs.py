@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sqlalchemy as sa
 
 import doublesampling as ds
-from doublesampling.live import memory
+from doublesampling.live import memory, schema
+from doublesampling.live.snapshot import Snapshot
 from tests.test_live_experiment import oracle
 
 BELIEFS: dict[str, Any] = {
@@ -43,7 +45,9 @@ def walk(exp: ds.Experiment, name: str, dice: random.Random, steps: int) -> None
     opened: list[str] = []
     told: list[str] = []
     for step in range(steps):
-        what = dice.choice(["ask", "ask", "tell", "tell", "impute", "amend", "history", "many", "reload"])
+        what = dice.choice(
+            ["ask", "ask", "tell", "tell", "impute", "amend", "history", "many", "reload", "withdraw", "void"]
+        )
         context = [dice.random(), 1.0] if hasattr(BELIEFS[name], "dimension") else None
         if what == "ask":
             opened.append(exp.ask(context=context).id)
@@ -57,6 +61,13 @@ def walk(exp: ds.Experiment, name: str, dice: random.Random, steps: int) -> None
             exp.tell(opened[0], 1.0, imputed=True)
         elif what == "amend" and told:
             exp.amend(dice.choice(told), reward(name, dice), reason=f"step {step}")
+        elif what == "withdraw" and told:
+            opened.append(told.pop(dice.randrange(len(told))))
+            exp.withdraw(opened[-1], reason=f"step {step}")
+        elif what == "void" and opened + told:
+            gone = dice.choice(opened + told)
+            exp.void(gone, reason=f"step {step}")
+            opened, told = [d for d in opened if d != gone], [d for d in told if d != gone]
         elif what == "history":
             arms = [dice.randrange(3) for _ in range(2)]
             exp.add_history(arms, [reward(name, dice) for _ in arms], None if context is None else [context] * 2)
@@ -74,19 +85,35 @@ def test_a_random_life_is_replayed_to_the_bit(storage, name, monkeypatch):
     dice = random.Random(f"{name} {storage[:6]}")
     exp = ds.Experiment.create("walk", arms=["a", "b", "c"], belief=BELIEFS[name], seed=3, storage=storage)
     other = ds.Experiment.load("walk", storage=storage)
-    walk(exp, name, dice, 60)
+    walk(exp, name, dice, 80)
     assert exp.known.state == oracle(exp)  # folded on the way
     assert other.known.state == exp.known.state  # folded at the end, in one go
     assert ds.Experiment.load("walk", storage=storage).known.digest == exp.known.digest  # from a snapshot
     found = exp.replay()
     assert found.agrees, found.differences
-    assert found.decisions == exp.known.decisions > 20
-    outcomes = exp.known.state.observations
+    summary = exp.summary()
+    assert found.decisions == exp.known.decisions + summary["voided"] > 20
+    assert summary["voided"] > 0
+    assert summary["outcomes"] + summary["history"] == exp.known.state.observations
     for i, which in enumerate(exp.decisions()["id"]):
         if i % 5 == 0:  # what was known then, from stored folds, has the digest of then
             told = exp.explain(which)
             assert told.verified
-            assert told.unknown_then == outcomes - exp.decision(which).observations
+            assert told.unknown_then == came_later(exp, exp.decision(which))
+
+
+def came_later(exp: ds.Experiment, receipt: Any) -> int:
+    """Outcomes that count now and did not when the decision was made, counted from the table itself."""
+    seen = Snapshot.parse(receipt.snapshot)
+    then: dict[Any, bool] = {}
+    now: dict[Any, bool] = {}
+    with exp._book.store.reading() as connection:
+        for row in connection.execute(sa.select(schema.outcomes).order_by(schema.outcomes.c.seq)):
+            key = row.decision or row.seq
+            now[key] = row.reward is not None
+            if seen.sees(row.xid):
+                then[key] = row.reward is not None
+    return sum(counts and not then.get(key, False) for key, counts in now.items())
 
 
 @pytest.mark.parametrize("name", BELIEFS)
@@ -94,16 +121,16 @@ def test_follow_is_update_repeated(name):
     from doublesampling.live.knowledge import Row, follow
 
     belief, dice = BELIEFS[name], random.Random(1)
-    state, rows = belief.prior(), []
+    state, rows, rewards = belief.prior(), list[Row](), list[float]()
     for i in range(50):
         context = [dice.random(), 1.0] if hasattr(BELIEFS[name], "dimension") else None
         rows.append(
-            Row(
-                i, i, None, 1, dice.randrange(3), reward(name, dice), None, i, None if context is None else str(context)
-            )
-        )
-        state = belief.update(state, rows[-1].arm, rows[-1].reward, context)
-    assert follow(belief, belief.prior(), rows, [row.reward for row in rows]) == state
+            Row(i, i, None, 1, "history", dice.randrange(3), reward(name, dice), None, i,
+                None if context is None else str(context))
+        )  # fmt: skip
+        rewards.append(float(rows[-1].reward or 0.0))
+        state = belief.update(state, rows[-1].arm, rewards[-1], context)
+    assert follow(belief, belief.prior(), rows, rewards) == state
 
 
 def test_contexts_are_kept(storage):
@@ -115,3 +142,20 @@ def test_contexts_are_kept(storage):
     assert exp.known.state == belief.update(belief.prior(), d.arm, 2.5, [0.1, 0.2, 0.3])
     assert exp.posterior(context=[1, 0, 0])["mean"].shape == (2,)
     assert exp.explain(d.id).verified
+
+
+@pytest.mark.parametrize("name", BELIEFS)
+def test_the_posterior_of_the_arms_that_are_left(sqlite_url, name):
+    """Also where a belief has no law that is known, only draws: a categorical one raised AttributeError here."""
+    belief, dice = BELIEFS[name], random.Random(2)
+    context = [0.5, 1.0] if hasattr(belief, "dimension") else None
+    exp = ds.Experiment.create("p", arms=["a", "b", "c"], belief=belief, seed=3, storage=sqlite_url)
+    for _ in range(9):
+        exp.tell(exp.ask(context=context).id, reward(name, dice))
+    exp.drop_arm("b")
+    found = exp.posterior(context)
+    assert found.loc["b", "probability_optimal"] == 0.0
+    assert found["probability_optimal"].sum() == pytest.approx(1.0)
+    known = exp.known
+    alone = known.belief.marginals(known.state, context).only([0, 2]).probability_optimal
+    assert found["probability_optimal"].iloc[[0, 2]].tolist() == pytest.approx(alone.tolist())

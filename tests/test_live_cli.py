@@ -10,7 +10,7 @@ from scipy import stats
 import doublesampling as ds
 from doublesampling.cli.main import main
 from doublesampling.errors import SettingError
-from doublesampling.live import upgrade
+from doublesampling.live import schema
 from doublesampling.live.forward import characteristics
 from tests.chance import FALSE_ALARM
 
@@ -70,7 +70,7 @@ def test_a_trial_from_first_to_last(cli, tmp_path):
     assert [row["name"] for row in cli.json("experiment", "list")] == ["trial"]
     path = cli.json("experiment", "export", "trial", "--out", str(tmp_path / "t.jsonl"))["path"]
     assert len(Path(path).read_text().splitlines()) == 4
-    assert cli.json("db", "upgrade") == {"before": upgrade.HEAD, "after": upgrade.HEAD}
+    assert cli.json("db", "upgrade") == {"before": schema.HEAD, "after": schema.HEAD}
 
 
 def test_the_words_for_people(cli):
@@ -208,3 +208,63 @@ def test_importing_stays_light():
     code = "import sys; from doublesampling.cli.main import parser; parser(); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"sqlalchemy", "alembic", "pandas", "numpy"} & set(loaded)
+
+
+def test_history_comes_from_a_file(sqlite_url, tmp_path, capsys):
+    file = tmp_path / "past.csv"
+    file.write_text("\ufeffarm, reward ,date\n10 mg,1,2019\n0,0,2019\n10 mg,1,2020\n", encoding="utf-8")
+    exp = ds.Experiment.create("trial", arms=["placebo", "10 mg"], storage=sqlite_url)
+    command = ["experiment", "history", "trial", str(file), "--storage", sqlite_url]
+    assert main(command) == 0
+    assert "Added 3 outcomes" in capsys.readouterr().out
+    assert main(command) == 0
+    assert "added before" in capsys.readouterr().out
+    belief = exp.design.belief
+    assert exp.known.state == belief.update_batch(belief.prior(), [1, 0, 1], [1, 0, 1])
+    assert main([*command, "--key", "once more", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"added": 3, "request_key": "once more"}
+
+
+def test_history_with_a_context(sqlite_url, tmp_path):
+    file = tmp_path / "past.csv"
+    file.write_text("age,arm,reward,dose\n0.5,a,1.5,2\n0.25,b,-1,3\n")
+    belief = ds.LinearGaussian(arms=2, dimension=2)
+    exp = ds.Experiment.create("c", arms=["a", "b"], belief=belief, storage=sqlite_url)
+    assert main(["experiment", "history", "c", str(file), "--context", "dose", "age", "--storage", sqlite_url]) == 0
+    state = belief.update(belief.update(belief.prior(), 0, 1.5, [2, 0.5]), 1, -1.0, [3, 0.25])
+    assert exp.known.state == state
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "message"),
+    [
+        ("arm,value\na,1\n", (), "no column 'reward'. It has 'arm', 'value'"),
+        ("arm,reward\n", (), "no rows below its headings"),
+        ("", (), "no column 'arm'. It has none"),
+        ("arm,reward\na,1\nc,1\n", (), "line 3: no arm is called 'c'"),
+        ("arm,reward\na,1\nb,yes\n", (), "line 3: reward must be a number, got 'yes'"),
+        ("arm,reward\na\n", (), "line 2: reward must be a number"),
+        ("arm,reward\na,7\n", (), "0 or 1"),
+        ("arm,reward,x\na,1,2\n", ("--context", "x"), "has no context"),
+    ],
+)
+def test_a_history_that_does_not_fit_says_where(sqlite_url, tmp_path, capsys, text, more, message):
+    file = tmp_path / "past.csv"
+    file.write_text(text)
+    exp = ds.Experiment.create("trial", arms=["a", "b"], storage=sqlite_url)
+    assert main(["experiment", "history", "trial", str(file), *more, "--storage", sqlite_url]) == 1
+    assert message in capsys.readouterr().err
+    assert exp.known.state.observations == 0
+
+
+def test_a_history_file_that_is_not_there(sqlite_url, tmp_path, capsys):
+    ds.Experiment.create("trial", arms=["a", "b"], storage=sqlite_url)
+    ds.Experiment.create("c", arms=["a", "b"], belief=ds.LinearGaussian(arms=2, dimension=2), storage=sqlite_url)
+    assert main(["experiment", "history", "trial", str(tmp_path / "no.csv"), "--storage", sqlite_url]) == 1
+    assert "cannot be read" in capsys.readouterr().err
+    (tmp_path / "latin.csv").write_bytes("arm,reward\né,1\n".encode("latin-1"))
+    assert main(["experiment", "history", "trial", str(tmp_path / "latin.csv"), "--storage", sqlite_url]) == 1
+    assert "not UTF-8" in capsys.readouterr().err
+    (tmp_path / "x.csv").write_text("arm,reward,x\na,1,2\n")
+    assert main(["experiment", "history", "c", str(tmp_path / "x.csv"), "--storage", sqlite_url]) == 1
+    assert "has 2 numbers" in capsys.readouterr().err

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 import doublesampling as ds
 from doublesampling.errors import StorageFullError, StorageReadOnlyError
 from doublesampling.live.opening import open_store
-from tests import soak
+from tests import soak, soak_replaced
 
 
 def test_a_crowd_loses_nothing_and_counts_nothing_twice(storage):
@@ -172,3 +172,22 @@ def test_a_server_that_is_gone_is_said():
 
     with pytest.raises(StorageError, match="Is the server running"):
         ds.Experiment.load("soak", storage="postgresql://nobody@127.0.0.1:9/none")
+
+
+@pytest.mark.parametrize("how", ["removed", "replaced"])
+def test_nothing_is_acknowledged_into_a_file_that_is_gone(tmp_path, how):
+    found = soak_replaced.file_gone(tmp_path, how, crew=2, rounds=8)
+    assert found["strangers"] == []
+    assert found["acknowledged before"] >= 16
+    assert found["acknowledged into nothing"] == found["written to the other file"] == found["made anew"] == 0
+    assert found["refused"] >= 10
+
+
+def test_a_restore_under_load_loses_nothing_that_comes_after_it(storage, tmp_path):
+    found = soak_replaced.restored(storage, tmp_path, times=2, crew=2, rounds=8)
+    assert found["strangers"] == []
+    assert found["decisions rolled back"] > 0
+    assert found["acknowledged after the last"] >= 16
+    assert found["acknowledged into nothing"] == 0
+    assert found["replay"]
+    assert found["verified"], found["problems"]

@@ -20,7 +20,7 @@ def create(storage, name="trial", **changes):
 
 
 def oracle(exp):
-    """The state from the latest outcomes one by one: decisions with an outcome, by their first outcome, then update."""
+    """The state from the latest outcomes one by one: decisions with an outcome, by their first revision."""
     belief = exp.known.belief
     with exp._book.store.reading() as connection:
         rows = connection.execute(
@@ -33,6 +33,8 @@ def oracle(exp):
     for row in rows:
         if row.revision == 1:
             reward = values[row.decision] if row.decision else row.reward
+            if reward is None:  # withdrawn, or the decision was voided
+                continue
             state = belief.update(state, row.arm, reward, json.loads(row.context) if row.context else None)
     return state
 

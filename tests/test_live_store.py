@@ -25,6 +25,10 @@ def full(storage):
         connection.execute(
             sa.text("INSERT INTO ds_keys (key, kind, actor, at, version) VALUES ('k', 'made', 'x', '2026-01-01', 'x')")
         )
+        connection.execute(
+            sa.text("INSERT INTO ds_reads (action, count, until, actor, at, version) "
+                    "VALUES ('export', 1, '2026-01-01', 'x', '2026-01-01', 'x')")
+        )  # fmt: skip
     return exp
 
 
@@ -40,6 +44,8 @@ CHANGES = [
     "DELETE FROM ds_eras",
     "UPDATE ds_keys SET role = 'admin'",
     "DELETE FROM ds_keys WHERE kind = 'made'",
+    "UPDATE ds_reads SET actor = 'nobody'",
+    "DELETE FROM ds_reads",
 ]
 
 
@@ -210,8 +216,8 @@ def test_an_old_store_asks_for_the_upgrade(storage):
 
 
 def test_upgrade_is_idempotent(storage):
-    assert upgrade.upgrade(open_store(storage)) == (0, upgrade.HEAD)
-    assert upgrade.upgrade(open_store(storage)) == (upgrade.HEAD, upgrade.HEAD)
+    assert upgrade.upgrade(open_store(storage)) == (0, schema.HEAD)
+    assert upgrade.upgrade(open_store(storage)) == (schema.HEAD, schema.HEAD)
     create(storage)
 
 

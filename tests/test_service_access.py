@@ -21,11 +21,27 @@ ROUTES = {
     ("GET", E): EVERY,
     ("POST", f"{E}/pause"): ADMIN,
     ("POST", f"{E}/resume"): ADMIN,
+    ("POST", f"{E}/arms"): ADMIN,
+    ("POST", f"{E}/arms/drop"): ADMIN,
+    ("POST", f"{E}/history"): ADMIN,
     ("POST", f"{E}/decisions"): WRITE,
+    ("POST", f"{E}/decisions/batch"): WRITE,
+    ("GET", f"{E}/units"): WRITE,
+    ("PUT", f"{E}/units/outcome"): WRITE,
+    ("GET", f"{E}/waiting"): READ,
+    ("GET", f"{E}/overview"): READ,
+    ("GET", f"{E}/audit"): READ,
+    ("GET", f"{E}/audit.csv"): READ,
+    ("GET", f"{E}/audit.jsonl"): READ,
+    ("GET", f"{E}/audit.parquet"): READ,
+    ("POST", f"{E}/decisions/{{id}}/withdrawals"): ADMIN,
+    ("POST", f"{E}/decisions/{{id}}/void"): ADMIN,
+    ("GET", "/v1/access"): ADMIN,
+    ("GET", "/v1/catalog"): EVERY,
     ("GET", f"{E}/decisions"): READ,
     ("GET", f"{E}/decisions/{{id}}"): READ,
     ("PUT", f"{E}/decisions/{{id}}/outcome"): WRITE,
-    ("POST", f"{E}/decisions/{{id}}/amendments"): WRITE,
+    ("POST", f"{E}/decisions/{{id}}/amendments"): ADMIN,
     ("POST", f"{E}/outcomes"): WRITE,
     ("GET", f"{E}/posterior"): READ,
     ("GET", f"{E}/series"): READ,
@@ -84,6 +100,13 @@ BODIES = {
     "/v1/experiments": {"name": "another", "arms": ["a", "b"]},
     f"{E}/decisions/{{id}}/outcome": {"reward": 1},
     f"{E}/decisions/{{id}}/amendments": {"reward": 0, "reason": "r"},
+    f"{E}/decisions/{{id}}/withdrawals": {"reason": "r"},
+    f"{E}/decisions/{{id}}/void": {"reason": "r"},
+    f"{E}/decisions/batch": {"count": 2},
+    f"{E}/units/outcome": {"unit": "u", "reward": 1},
+    f"{E}/arms": {"name": "new"},
+    f"{E}/arms/drop": {"arm": "b"},
+    f"{E}/history": {"arms": ["a"], "rewards": [1]},
     f"{E}/what-if": {"truth": [0.1, 0.2, 0.3], "realizations": 20, "horizon": 5},
 }
 
@@ -123,6 +146,7 @@ def test_a_key_of_one_experiment_elsewhere(house):
     assert [e["name"] for e in c.get("/v1/experiments", headers=narrow).json()["experiments"]] == ["trial"]
     assert c.post("/v1/experiments", json=BODIES["/v1/experiments"], headers=narrow).status_code == 403
     assert c.get("/metrics", headers=narrow).status_code == 403
+    assert c.get("/v1/access", params={"experiment": "other"}, headers=narrow).status_code == 403
     assert c.get("/v1/experiments/trial/posterior", headers=narrow).status_code == 200
 
 
@@ -134,20 +158,18 @@ def test_a_writer_is_blind(house):
     c, headers, _, _ = house
     address, writer = "/v1/experiments/trial", headers["writer"]
     made = c.post(f"{address}/decisions", json={"unit": "blind"}, headers=writer)
-    assert set(made.json()) == {"id", "number", "unit", "arm", "arm_name", "asked_at", "repeated"}
+    assert set(made.json()) == {"id", "unit", "arm", "arm_name", "asked_at", "repeated"}
     again = c.post(f"{address}/decisions", json={"unit": "blind"}, headers=writer)
     outcome = f"{address}/decisions/{made.json()['id']}/outcome"
     told = c.put(outcome, json={"reward": 1}, headers=writer)
-    conflict = c.put(outcome, json={"reward": 0}, headers=writer)
+    other = c.put(outcome, json={"reward": 0}, headers=writer)
     batch = {"outcomes": [{"decision": made.json()["id"], "reward": 0}]}
-    refused = c.post(f"{address}/outcomes", json=batch, headers=writer)
-    assert [a.status_code for a in (made, again, told, conflict, refused)] == [201, 200, 201, 409, 409]
-    for answer in (conflict, refused):
-        assert "outcome 1" not in answer.text
+    several = c.post(f"{address}/outcomes", json=batch, headers=writer)
+    assert [a.status_code for a in (made, again, told, other, several)] == [201, 200, 201, 200, 200]
     seen = c.get(address, headers=writer)
     assert seen.json()["results"] is None
     assert "etag" not in seen.headers
-    for answer in (made, again, told, conflict, refused, seen, c.get("/v1/experiments", headers=writer)):
+    for answer in (made, again, told, other, several, seen, c.get("/v1/experiments", headers=writer)):
         assert not any(word in json.dumps(answer.json()) for word in RESULTS), answer.text
 
 
@@ -174,7 +196,9 @@ def test_only_digests_are_stored_and_a_revoked_key_is_dead(sqlite_url, tmp_path)
 
 def test_making_the_first_key_closes_the_door(sqlite_url):
     with client(sqlite_url) as c:
-        assert c.get("/v1/me").json() == {"role": "admin", "experiment": None, "keyless": True, "version": "0.1.0"}
+        me = c.get("/v1/me").json()
+        assert (me["role"], me["experiment"], me["keyless"]) == ("admin", None, True)
+        assert me["scopes"] == ["ask", "tell", "amend", "read", "admin"]
         make_key(sqlite_url, "admin")
         two_seconds_later(c)
         assert c.get("/v1/me").status_code == 401
@@ -224,10 +248,8 @@ def test_a_writer_who_repeats_a_tell_learns_nothing_new(house):
         f"{address}/outcomes", json={"outcomes": [{"decision": made, "reward": 1}]}, headers=headers["writer"]
     )
     for found in (again.json(), batch.json()["outcomes"][0]):
+        assert set(found) == set(first) == {"decision", "repeated", "detail"}
         assert found["repeated"]
-        assert {k: found[k] for k in ("reward", "kind", "revision", "reason")} == {
-            k: first[k] for k in ("reward", "kind", "revision", "reason")
-        }
     for text in (again.text, batch.text):
         assert "committee" not in text
         assert "adm" not in text

@@ -8,6 +8,8 @@ import urllib.request
 import pytest
 
 from doublesampling.cli.main import main
+from doublesampling.live.opening import open_store
+from doublesampling.service.access_log import AccessLog
 from tests.service import make_key, served
 
 
@@ -37,6 +39,34 @@ def test_keys_are_made_listed_and_revoked(capsys, sqlite_url):
     assert "No key" in command(capsys, "key", "revoke", "nobody", *where)[2]
 
 
+def test_keys_expire_rotate_and_leave_a_log(capsys, sqlite_url):
+    where = ("--storage", sqlite_url)
+    made = json.loads(command(capsys, "key", "create", "--scopes", "tell,ask", "--expires", "90d", "--json", *where)[1])
+    assert (made["role"], made["scopes"]) == ("writer", ["ask", "tell"])
+    assert made["expires_at"] is not None
+    status, out, err = command(capsys, "key", "rotate", made["id"], "--overlap", "24h", *where)
+    assert (status, out.startswith("ds_")) == (0, True)
+    assert f"It replaces {made['id']}, which ends in 24h" in err
+    old, new = json.loads(command(capsys, "key", "list", "--json", *where)[1])
+    assert (old["revoked"], new["replaces"], new["expires_at"]) == (False, [made["id"]], made["expires_at"])
+    assert "rotated, ends" in command(capsys, "key", "list", *where)[1]
+    status, _, err = command(capsys, "key", "create", "--role", "reader", "--expires", "2020-01-01", *where)
+    assert (status, "in the future" in err) == (1, True)
+    assert "Nobody has read" in command(capsys, "key", "log", *where)[1]
+    log = AccessLog(open_store(sqlite_url))
+    log.note("key 1 (ward)", "export_csv", "trial")
+    log.flush()
+    log.close()
+    assert "export_csv" in command(capsys, "key", "log", *where)[1]
+    (entry,) = json.loads(command(capsys, "key", "log", "--experiment", "trial", "--json", *where)[1])
+    assert (entry["actor"], entry["count"]) == ("key 1 (ward)", 1)
+
+
+def test_keys_can_be_required(capsys, sqlite_url):
+    status, _, err = command(capsys, "serve", "--require-keys", "--storage", sqlite_url)
+    assert (status, "--require-keys: the store has no keys" in err) == (1, True)
+
+
 def test_a_key_for_an_experiment_that_is_not_there(capsys, sqlite_url):
     words = ("key", "create", "--role", "reader", "--experiment", "nobody", "--storage", sqlite_url)
     status, out, err = command(capsys, *words)
@@ -45,9 +75,10 @@ def test_a_key_for_an_experiment_that_is_not_there(capsys, sqlite_url):
 
 
 def test_a_role_must_be_named(capsys, sqlite_url):
-    with pytest.raises(SystemExit):
-        main(["key", "create", "--storage", sqlite_url])
-    assert "--role" in capsys.readouterr().err
+    for words in ((), ("--role", "writer", "--scopes", "ask"), ("--scopes", "ask,fly"), ("--scopes", "ask,admin")):
+        status, out, err = command(capsys, "key", "create", "--storage", sqlite_url, *words)
+        assert (status, out) == (1, "")
+        assert "--role" in err or "scopes must be" in err
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
@@ -97,4 +128,4 @@ def test_without_the_extra_serve_says_what_to_install(sqlite_url):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 1
-    assert "pip install 'doublesampling[service]'" in done.stderr
+    assert "pip install '.[service]'" in done.stderr

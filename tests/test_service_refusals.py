@@ -91,7 +91,7 @@ def test_a_store_that_fails_is_not_described_to_strangers(sqlite_url, monkeypatc
 
     with client(sqlite_url) as c:
         address = trial(c)
-        monkeypatch.setattr("doublesampling.live.asking.ask", full)
+        monkeypatch.setattr("doublesampling.live.asking.ask_each", full)
         problem(c.post(f"{address}/decisions"), 507, "storage-full")
         assert "/home/me" in caplog.text
 
@@ -107,7 +107,7 @@ def test_headers_forbid_everything_that_is_not_needed(sqlite_url):
 
 
 def test_simulations_wait_in_a_short_queue(sqlite_url, monkeypatch):
-    monkeypatch.setattr("doublesampling.service.desk.Slow.submit", lambda self, work: None)
+    monkeypatch.setattr("doublesampling.service.pools.DaemonPool.submit", lambda self, work, *more: None)
     with client(sqlite_url) as c:
         address = trial(c)
         wish = {"truth": [0.1, 0.2, 0.3], "realizations": 20}

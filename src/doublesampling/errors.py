@@ -93,6 +93,12 @@ class ConflictError(DoubleSamplingError, ValueError):
     code = "conflict"
 
 
+class VoidedError(ConflictError):
+    """A decision that was voided: it is not to be carried out, and has no outcome."""
+
+    code = "voided"
+
+
 class NotFoundError(DoubleSamplingError, LookupError):
     """An experiment or a decision that the store does not hold."""
 
@@ -139,6 +145,12 @@ class StorageBusyError(StorageError):
     """Somebody else kept the database locked for too long."""
 
     code = "storage-busy"
+
+
+class StorageReplacedError(StorageError):
+    """A database that was removed, or replaced by another one, under the running process; nothing was written."""
+
+    code = "storage-replaced"
 
 
 class NotOursError(StorageError):

@@ -10,7 +10,7 @@ from rich.table import Table
 from doublesampling import beliefs, policies
 from doublesampling.cli.settings import parse_settings
 from doublesampling.errors import DoubleSamplingError, NotFoundError, SettingError
-from doublesampling.live import Experiment, Receipt, upgrade
+from doublesampling.live import Experiment, Receipt
 from doublesampling.live.opening import open_store
 
 
@@ -32,11 +32,11 @@ def run_one_of(commands: Mapping[str, Callable[[Any], int]], options: Any) -> in
 
 
 def run(options: Any) -> int:
-    """Do what was asked of an experiment or of its store."""
+    """Do what was asked of an experiment."""
     return run_one_of(_COMMANDS, options)
 
 
-def _show(options: Any, content: Any, words: Callable[[], Any]) -> int:
+def show(options: Any, content: Any, words: Callable[[], Any]) -> int:
     """JSON for machines, words for people."""
     if options.json:
         print(json.dumps(content, allow_nan=False, ensure_ascii=False))
@@ -59,7 +59,7 @@ def _create(options: Any) -> int:
         storage=options.storage, actor=options.actor,
     )  # fmt: skip
     words = f"Experiment {exp.name!r} is ready: {belief!r}, {policy!r}, seed {exp.design.seed}. Next: ask."
-    return _show(options, exp.summary(), lambda: words)
+    return show(options, exp.summary(), lambda: words)
 
 
 def _ask(options: Any) -> int:
@@ -68,9 +68,9 @@ def _ask(options: Any) -> int:
         units = None if options.unit is None else [f"{options.unit}-{i}" for i in range(options.count)]
         contexts = None if options.context is None else [options.context] * options.count
         found = exp.ask_many(options.count, units=units, contexts=contexts, request_key=options.key)
-        return _show(options, [d.to_dict() for d in found], lambda: "\n".join(map(_line, found)))
+        return show(options, [d.to_dict() for d in found], lambda: "\n".join(map(_line, found)))
     d = exp.ask(unit=options.unit, context=options.context, request_key=options.key)
-    return _show(options, d.to_dict(), lambda: _line(d))
+    return show(options, d.to_dict(), lambda: _line(d))
 
 
 def _line(d: Receipt) -> str:
@@ -85,12 +85,61 @@ def _line(d: Receipt) -> str:
 def _tell(options: Any) -> int:
     found = _load(options).tell(options.decision, options.reward, imputed=options.imputed, reason=options.reason)
     said = f"{'Already stored' if found.repeated else 'Stored'}: {found.reward:g}{' (imputed)' * found.imputed}."
-    return _show(options, found.to_dict(), lambda: said)
+    return show(options, found.to_dict(), lambda: said)
 
 
 def _amend(options: Any) -> int:
     found = _load(options).amend(options.decision, options.reward, reason=options.reason)
-    return _show(options, found.to_dict(), lambda: f"Amended to {found.reward:g}; revision {found.revision}.")
+    return show(options, found.to_dict(), lambda: f"Amended to {found.reward:g}; revision {found.revision}.")
+
+
+def _retract(method: str, done: str) -> Callable[[Any], int]:
+    def act(options: Any) -> int:
+        found = getattr(_load(options), method)(options.decision, reason=options.reason)
+        already = f"Nothing to do: it was {found.kind} before, because: {found.reason}"
+        return show(options, found.to_dict(), lambda: already if found.repeated else done)
+
+    return act
+
+
+def _history(options: Any) -> int:
+    from doublesampling.cli.history import read_history
+
+    exp = _load(options)
+    known = exp.known
+    dimension = getattr(known.belief, "dimension", None)
+    found = read_history(options.file, known.arms, dimension, options.context)
+    key = options.key or found.key
+    added = exp.add_history(found.arms, found.rewards, found.contexts, request_key=key)
+    said = f"Added {added} outcomes." if added else "These outcomes were added before; nothing was changed."
+    return show(options, {"added": added, "request_key": key}, lambda: said)
+
+
+def _audit(options: Any) -> int:
+    from doublesampling.live import audit
+
+    exp = _load(options)
+    if options.out is not None or options.format is not None:
+        from doublesampling.live.exporting import export_audit
+
+        path = export_audit(exp._book, _form(options), options.out, force=options.force)
+        return show(options, {"path": str(path)}, lambda: f"Written to {path}.")
+    entries, following = audit.read(exp._book, options.after, options.limit)
+    content = {"entries": [entry.to_dict() for entry in entries], "following": following}
+    lines = [_audit_line(entry) for entry in entries]
+    if following is not None:
+        lines.append(f"Go on with --after {following}")
+    return show(options, content, lambda: "\n".join(lines) or "Nothing behind this cursor.")
+
+
+def _audit_line(entry: Any) -> str:
+    parts = [f"{entry.at:%Y-%m-%d %H:%M:%S}", f"{entry.kind:15s}", entry.unit or entry.decision or "", entry.arm_name]
+    if entry.reward is not None:
+        parts.append(f"{entry.reward:g}")
+    if entry.previous is not None:
+        parts.append(f"(was {entry.previous:g})")
+    because = f": {entry.reason}" if entry.reason else ""
+    return "  ".join(part for part in parts if part) + f"  by {entry.actor}{because}"
 
 
 def _change(method: str, done: str, already: str) -> Callable[[Any], int]:
@@ -98,7 +147,7 @@ def _change(method: str, done: str, already: str) -> Callable[[Any], int]:
         exp = _load(options)
         given = [options.arm] if "arm" in options else []
         changed = getattr(exp, method)(*given, reason=options.reason)
-        return _show(options, {"changed": changed}, lambda: done if changed else already)
+        return show(options, {"changed": changed}, lambda: done if changed else already)
 
     return act
 
@@ -117,7 +166,7 @@ def _list(options: Any) -> int:
         return table if found else "No experiments yet. Make one with: doublesampling experiment create"
 
     if options.json:
-        return _show(options, list(found), lambda: None)
+        return show(options, list(found), lambda: None)
     _open_console().print(words())
     return 0
 
@@ -127,7 +176,7 @@ def _status(options: Any) -> int:
 
     exp = _load(options)
     content = status(exp, options.context)
-    return _show(options, content, lambda: show_status(_open_console(), exp, content))
+    return show(options, content, lambda: show_status(_open_console(), exp, content))
 
 
 def _pending(options: Any) -> int:
@@ -136,26 +185,30 @@ def _pending(options: Any) -> int:
         frame[["id", "unit", "asked_at", "arm_name", "status"]].to_json(orient="records", date_format="iso")
     )
     lines = [f"{r['id']}  {r['unit'] or '-'}  {r['arm_name']}  {r['asked_at'][:16]}  {r['status']}" for r in rows]
-    return _show(options, rows, lambda: "\n".join(lines) or "No decision waits for its outcome.")
+    return show(options, rows, lambda: "\n".join(lines) or "No decision waits for its outcome.")
 
 
 def _explain(options: Any) -> int:
     found = _load(options).explain(options.decision)
-    return _show(options, found.to_dict(), lambda: str(found))
+    return show(options, found.to_dict(), lambda: str(found))
+
+
+def _form(options: Any) -> str:
+    suffix = (options.out or "").rpartition(".")[2].lower()
+    return options.format or (suffix if suffix in ("parquet", "csv", "jsonl") else "csv")
 
 
 def _export(options: Any) -> int:
-    suffix = (options.out or "").rpartition(".")[2].lower()
-    form = options.format or (suffix if suffix in ("parquet", "csv", "jsonl") else "csv")
-    path = _load(options).export(form, options.out, force=options.force)
-    return _show(options, {"path": str(path)}, lambda: f"Written to {path}.")
+    path = _load(options).export(_form(options), options.out, force=options.force, audit=options.audit)
+    beside = ", and the audit trail beside it" if options.audit else ""
+    return show(options, {"path": str(path)}, lambda: f"Written to {path}{beside}.")
 
 
 def _replay(options: Any) -> int:
     found = _load(options).replay()
     lines = [f"{found.decisions} decisions recomputed from the log: " + ("all agree." if found.agrees else
              f"{found.different} DIFFER."), *found.differences]  # fmt: skip
-    _show(options, found.to_dict(), lambda: "\n".join(lines))
+    show(options, found.to_dict(), lambda: "\n".join(lines))
     return 0 if found.agrees else 1
 
 
@@ -173,14 +226,7 @@ def _simulate(options: Any) -> int:
                         seed=options.seed, noise=options.noise)
         for truth in truths
     ]  # fmt: skip
-    return _show(options, [row.to_dict() for row in found], lambda: show_forward(_open_console(), design, found))
-
-
-def _upgrade(options: Any) -> int:
-    store = open_store(options.storage)
-    before, after = upgrade.upgrade(store)
-    said = f"{store.where}: schema {after}" + (", already up to date." if before == after else f", was {before}.")
-    return _show(options, {"before": before, "after": after}, lambda: said)
+    return show(options, [row.to_dict() for row in found], lambda: show_forward(_open_console(), design, found))
 
 
 _COMMANDS: dict[str, Callable[[Any], int]] = {
@@ -188,6 +234,10 @@ _COMMANDS: dict[str, Callable[[Any], int]] = {
     "ask": _ask,
     "tell": _tell,
     "amend": _amend,
+    "withdraw": _retract("withdraw", "Withdrawn: the decision waits for its outcome again."),
+    "void": _retract("void", "Voided: it stays in the log and counts for nothing."),
+    "history": _history,
+    "audit": _audit,
     "pause": _change("pause", "Paused: no new decisions. Outcomes may still be told.", "It was paused already."),
     "resume": _change("resume", "Decisions again.", "It was not paused."),
     "drop-arm": _change("drop_arm", "Dropped; outcomes of earlier decisions still count.", "It was dropped already."),
@@ -199,5 +249,4 @@ _COMMANDS: dict[str, Callable[[Any], int]] = {
     "export": _export,
     "replay": _replay,
     "simulate": _simulate,
-    "db upgrade": _upgrade,
 }

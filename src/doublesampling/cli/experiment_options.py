@@ -58,6 +58,17 @@ def _add_writing(command: Callable[..., Callable[..., Any]]) -> None:
     add("decision", metavar="ID")
     add("reward", type=float, metavar="REWARD")
     add("--reason", required=True, metavar="WHY", default=argparse.SUPPRESS)
+    for name, about in (
+        ("withdraw", "take back an outcome told by mistake; the decision waits again"),
+        ("void", "mark a decision as not carried out; it counts for nothing"),
+    ):
+        add = command(name, about, writes=True)
+        add("decision", metavar="ID")
+        add("--reason", required=True, metavar="WHY", default=argparse.SUPPRESS)
+    add = command("history", "add outcomes from before the experiment", writes=True)
+    add("file", metavar="FILE.csv", help="with the columns arm, reward, and those of the context")
+    add("--context", nargs="+", metavar="COLUMN", help="columns of the context, in order (default: all the others)")
+    add("--key", metavar="K", help="a request key: added once (default: made of the file's content)")
     for name, about in (("pause", "no new decisions"), ("resume", "decisions again")):
         command(name, about, writes=True)("--reason", metavar="WHY")
     for name, about in (("drop-arm", "no more decisions for an arm"), ("add-arm", "a new arm, from the prior")):
@@ -76,6 +87,13 @@ def _add_reading(command: Callable[..., Callable[..., Any]]) -> None:
     add("--format", choices=("parquet", "csv", "jsonl"), help="the kind of file (default: as --out ends, or csv)")
     add("--out", metavar="FILE", help="the file (default: named after the experiment)")
     add("--force", action="store_true", help="overwrite it")
+    add("--audit", action="store_true", help="write the audit trail to a second file beside it")
+    add = command("audit", "everything that was stored: who, when, what, why")
+    add("--after", metavar="CURSOR", help="go on behind this entry")
+    add("--limit", type=int, metavar="N", help="at most so many entries")
+    add("--out", metavar="FILE", help="write it to a file instead")
+    add("--format", choices=("parquet", "csv", "jsonl"), help="the kind of file (default: as --out ends, or csv)")
+    add("--force", action="store_true", help="overwrite it")
     command("replay", "recompute every decision from the log")
     add = command("simulate", "run the stored design forward on supposed truths, as a trial protocol must show")
     add("--truth", action="append", required=True, metavar="T", default=argparse.SUPPRESS,
@@ -90,7 +108,23 @@ def add_db(commands: Any, run: Callable[[argparse.Namespace], int], help_format:
     """The command that looks after the store itself."""
     db = commands.add_parser("db", help="look after a store of experiments", formatter_class=help_format)
     below = db.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    made = below.add_parser("upgrade", help="make the tables, or bring them up to date", formatter_class=help_format)
-    made.set_defaults(run=run, what="db upgrade")
-    made.add_argument("--storage", metavar="URL", help=STORAGE)
-    made.add_argument("--json", action="store_true", help="print JSON, for machines")
+
+    def command(name: str, about: str) -> Callable[..., Any]:
+        made = below.add_parser(
+            name, help=about, description=about[0].upper() + about[1:] + ".", formatter_class=help_format
+        )
+        made.set_defaults(run=run, what=name)
+        made.add_argument("--storage", metavar="URL", help=STORAGE)
+        made.add_argument("--json", action="store_true", help="print JSON, for machines")
+        add: Callable[..., Any] = made.add_argument
+        return add
+
+    command("upgrade", "make the tables, or bring them up to date")
+    add = command("backup", "write everything to one file, while the store is in use")
+    add("file", metavar="FILE", help="the backup: a SQLite file, whichever database the store is in")
+    add("--force", action="store_true", help="overwrite it")
+    add = command("restore", "put a backup in the place of what the store holds; running servers notice it")
+    add("file", metavar="FILE", help="a backup, of either database")
+    add("--force", action="store_true", help="replace a store that holds experiments; it is backed up first")
+    add("--discard", action="store_true", help="do not back up what is replaced")
+    command("verify", "check the database, replay every experiment, recompute every checkpoint")

@@ -74,7 +74,7 @@ def parser() -> argparse.ArgumentParser:
     _add_replay(commands)
     _add_reproduce(commands)
     add_experiment(commands, _load("experiment"), _Help)
-    add_db(commands, _load("experiment"), _Help)
+    add_db(commands, _load("db"), _Help)
     add_serve(commands, _load("serve"), _Help)
     add_key(commands, _load("key"), _Help)
     return main_parser

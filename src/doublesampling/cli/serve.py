@@ -9,19 +9,20 @@ from typing import Any
 from rich.console import Console
 
 from doublesampling import checks
-from doublesampling.errors import MissingExtraError, SettingError
+from doublesampling.errors import DoubleSamplingError, SettingError, missing_extra
 
 
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address.
+def binds_loopback(host: str) -> bool:
+    """Whether only this machine can reach a server that listens at this address.
 
-    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
-    (True, True, False)
+    >>> binds_loopback("127.0.0.1"), binds_loopback("::1"), binds_loopback("0.0.0.0"), binds_loopback("")
+    (True, True, False, False)
     """
     try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
+        found = {str(place[4][0]) for place in socket.getaddrinfo(host or "0.0.0.0", None)}
+    except (OSError, UnicodeError):
         return False
+    return bool(found) and all(ipaddress.ip_address(each.partition("%")[0]).is_loopback for each in found)
 
 
 def check_port(host: str, port: int) -> None:
@@ -36,26 +37,52 @@ def check_port(host: str, port: int) -> None:
             raise SettingError(f"{host} port {port} cannot be served from: {reason}. Choose another --port.") from None
 
 
+def _networks(addresses: list[str]) -> tuple[str, ...]:
+    """Addresses or networks of proxies, checked."""
+    for each in addresses:
+        try:
+            ipaddress.ip_network(each, strict=False)
+        except ValueError:
+            raise SettingError(f"--proxy takes an address or network such as 10.0.0.0/8, got {each!r}.") from None
+    return tuple(addresses)
+
+
+def _check_keys(ring: Any, host: str | None) -> None:
+    """Refuse to start without keys where they are required; ``host`` is an address that others can reach, or None."""
+    try:
+        ring.check()
+    except DoubleSamplingError:
+        make = "Make one first: doublesampling key create --role admin"
+        if host is None:
+            raise SettingError(f"--require-keys: the store has no keys. {make}") from None
+        raise SettingError(
+            f"--host {host} would open the experiments to everybody: the store has no keys. {make}; "
+            "or leave --host out to serve this machine only."
+        ) from None
+
+
 def run(options: Any) -> int:
     """Open the store, check who may come in, serve until stopped."""
     try:
         import uvicorn
 
         from doublesampling.service.app import create_app
+        from doublesampling.service.protocol import Limits, fit_to_files, limited_protocol
     except ImportError as missing:
-        raise MissingExtraError(
-            f"serve needs FastAPI and uvicorn ({missing.name} is missing): pip install 'doublesampling[service]'"
-        ) from None
+        raise missing_extra(f"serve needs FastAPI and uvicorn ({missing.name} is missing)", "service") from None
     port = checks.integer("--port", options.port, least=0, most=65535)
-    app = create_app(options.storage)
-    keyless, console = app.state.desk.ring.empty, Console(highlight=False, soft_wrap=True)
-    if keyless and not is_loopback(options.host):
-        app.state.desk.close()
-        raise SettingError(
-            f"--host {options.host} would open the experiments to everybody: the store has no keys. Make one first, "
-            "`doublesampling key create --role admin`, or leave --host out to serve this machine only."
+    limits = fit_to_files(
+        Limits(
+            connections=checks.integer("--max-connections", options.max_connections, least=16, most=100_000),
+            per_address=checks.integer("--max-per-address", options.max_per_address, least=1, most=100_000),
+            exempt=_networks(options.proxy),
         )
+    )
+    elsewhere = not binds_loopback(options.host)
+    app = create_app(options.storage, require_keys=options.require_keys or elsewhere)
+    keyless, console = app.state.desk.ring.keyless, Console(highlight=False, soft_wrap=True)
     try:
+        _check_keys(app.state.desk.ring, options.host if elsewhere else None)
         check_port(options.host, port)
     except SettingError:
         app.state.desk.close()
@@ -67,7 +94,7 @@ def run(options: Any) -> int:
     if keyless:
         console.print(
             "No keys: bound to this machine only, and whoever is on it may do everything. "
-            "`doublesampling key create` closes the door.",
+            "Make a key to change that: doublesampling key create --role admin",
             markup=False,
         )
     app.state.desk.warm_up()
@@ -78,12 +105,13 @@ def run(options: Any) -> int:
         host=options.host,
         port=port,
         access_log=False,
-        log_level="warning",
+        log_level="error",
         server_header=False,
         proxy_headers=False,  # nothing here believes who a client says it is
-        timeout_keep_alive=30,
+        http=limited_protocol(limits),
+        timeout_keep_alive=limits.idle_seconds,
         timeout_graceful_shutdown=10,
-        limit_concurrency=2000,
+        backlog=4096,
         lifespan="on",
         ws="none",
     )

@@ -18,12 +18,22 @@ def add_serve(commands: Any, run: Callable[[argparse.Namespace], int], help_form
     serve.set_defaults(run=run)
     serve.add_argument("--storage", metavar="URL", help=STORAGE)
     serve.add_argument("--host", default="127.0.0.1", metavar="H", help="the address to listen at")
+    serve.add_argument("--require-keys", action="store_true",
+                       help="never serve without keys (implied by a --host that others can reach)")  # fmt: skip
+    serve.add_argument("--max-connections", type=int, default=1000, metavar="N",
+                       help="open connections in all; beyond, the one that waits longest is closed")  # fmt: skip
+    serve.add_argument("--max-per-address", type=int, default=100, metavar="N",
+                       help="open connections of one address, except this machine's and a proxy's")  # fmt: skip
+    serve.add_argument("--proxy", action="append", default=[], metavar="ADDRESS",
+                       help="an address or network without a limit of its own, because many share it")  # fmt: skip
     serve.add_argument("--port", type=int, default=8000, metavar="P", help="the port to listen at")
 
 
 def add_key(commands: Any, run: Callable[[argparse.Namespace], int], help_format: Any) -> None:
     """The commands that look after keys."""
-    key = commands.add_parser("key", help="keys of the service: make, list, revoke", formatter_class=help_format)
+    key = commands.add_parser(
+        "key", help="keys of the service: make, list, rotate, revoke", formatter_class=help_format
+    )
     below = key.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     def command(name: str, about: str) -> Any:
@@ -34,9 +44,21 @@ def add_key(commands: Any, run: Callable[[argparse.Namespace], int], help_format
         return made
 
     made = command("create", "make a key, which is printed this once")
-    made.add_argument("--role", required=True, choices=("reader", "writer", "admin"), default=argparse.SUPPRESS,
+    made.add_argument("--role", choices=("reader", "writer", "admin"),
                       help="readers see results; writers ask and tell, and see none; admins do all")  # fmt: skip
+    made.add_argument("--scopes", metavar="LIST",
+                      help="instead of a role: some of ask,tell,amend,read; without read it is blind")  # fmt: skip
     made.add_argument("--experiment", metavar="NAME", help="open this experiment only (default: all)")
     made.add_argument("--label", metavar="TEXT", help="whom it is for")
-    command("list", "the keys that were made")
+    made.add_argument("--expires", metavar="WHEN", help="a time span (90d, 24h) or a date (2027-06-30); default: never")
+    command("list", "list the keys that were made")
+    rotated = command("rotate", "make a key that replaces another")
+    rotated.add_argument("id", metavar="ID", help="as `key list` shows it")
+    rotated.add_argument(
+        "--overlap", metavar="SPAN", default="0m", help="how long the old key still works, such as 24h"
+    )
+    rotated.add_argument("--expires", metavar="WHEN", help="when the new key expires (default: as the old one)")
     command("revoke", "end a key").add_argument("id", metavar="ID", help="as `key list` shows it")
+    seen = command("log", "show who looked at results or exported them, the newest first")
+    seen.add_argument("--experiment", metavar="NAME", help="of this experiment only (default: all)")
+    seen.add_argument("--limit", type=int, default=100, metavar="N", help="how many entries")

@@ -32,7 +32,8 @@ def show_status(console: Console, exp: Experiment, content: dict[str, Any]) -> N
     console.print(f"{content['name']}: {content['status']}", style="bold", markup=False)
     console.print(
         f"{content['decisions']} decisions, {content['outcomes']} outcomes, {content['waiting']} waiting, "
-        f"{content['imputed']} imputed, {content['amended']} amended, {content['history']} from before",
+        f"{content['imputed']} imputed, {content['amended']} amended, {content['withdrawn']} withdrawn, "
+        f"{content['voided']} voided, {content['history']} from before",
         markup=False,
     )
     console.print(f"{content['belief']}, {content['policy']}, seed {content['seed']}", style="dim", markup=False)

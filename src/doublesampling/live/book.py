@@ -3,6 +3,7 @@
 import datetime
 import getpass
 import socket
+import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,15 +55,18 @@ class Book:
 
 
 def open_book(store: Store, name: str, actor: str | None) -> Book:
-    """Find an experiment by its name."""
+    """Find an experiment by its name; old stores hold names that are not normalized, which are found as they are."""
+    called = check_text("name", name)
+    forms = {called, str(name), unicodedata.normalize("NFD", called)}
     with store.reading() as connection:
-        row = connection.execute(sa.select(experiments).where(experiments.c.name == name)).one_or_none()
+        found = {r.name: r for r in connection.execute(sa.select(experiments).where(experiments.c.name.in_(forms)))}
+        row = found.get(called) or next(iter(found.values()), None)
         if row is None:
             query = sa.select(experiments.c.name).order_by(experiments.c.name).limit(6)
             names = [repr(r.name) for r in connection.execute(query)]
     if row is None:
         there = f"It holds {', '.join(names[:5])}{' and others' * (len(names) > 5)}." if names else "It holds none."
-        raise NotFoundError(f"{store.where} holds no experiment called {name!r}. {there}")
+        raise NotFoundError(f"{store.where} holds no experiment called {called!r}. {there}")
     design = design_from_json(row.design)
     who = default_actor() if actor is None else check_text("actor", actor)
-    return Book(store, row.id, row.name, design, row.at, row.actor, who, Memory(store, row.id, design))
+    return Book(store, row.id, row.name, design, row.at, row.actor, who, Memory(store, row.id, row.name, row.design))

@@ -1,8 +1,13 @@
 """An experiment's design as plain JSON: names and settings, never code."""
 
+import hashlib
 import json
+import re
+import secrets
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -11,17 +16,34 @@ from doublesampling import beliefs, checks, policies
 from doublesampling.errors import ArmError, DoubleSamplingError, NameTakenError, SettingError
 
 UNITS = ("once", "many")
+_LETTERS = "ABCDEFGHJKLMNPRSTUVWXYZ"  # none that looks like a digit
+# a zero-width joiner is seen only between pictures, such as those of a family; elsewhere it would hide a difference
+_PICTURE = "[\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
+_JOINED = re.compile(f"(?<={_PICTURE})\u200d(?={_PICTURE})|(?<={_PICTURE}\ufe0f)\u200d(?={_PICTURE})")
 
 
 @dataclass(frozen=True)
 class Design:
-    """What was decided before the first unit: arms, belief, policy, seed, and whether a unit is asked once."""
+    """What was decided before the first unit: arms, belief, policy, seed, and whether a unit is asked once.
+
+    ``codes`` has a code per arm, which the service shows to blind keys instead of the arm's name; None where they may
+    see the name.
+    """
 
     arms: tuple[str, ...]
     belief: Any
     policy: Any
     seed: int
     units: str
+    codes: tuple[str, ...] | None = None
+
+    def code(self, arm: int) -> str | None:
+        """The code of an arm; one that was added later has a code that follows from the seed."""
+        if self.codes is None or arm < len(self.codes):
+            return None if self.codes is None else self.codes[arm]
+        taken = set(self.codes) | {str(self.code(earlier)) for earlier in range(len(self.codes), arm)}
+        tries = (hashlib.sha256(f"{self.seed}/{arm}/{i}".encode()).digest() for i in count())
+        return next(code for code in (_code(made[0], made[1]) for made in tries) if code not in taken)
 
     def check_truth(self, truth: Sequence[float]) -> None:
         """A supposed truth has a number for every arm."""
@@ -42,6 +64,8 @@ class Design:
             "seed": self.seed,
             "units": self.units,
         }
+        if self.codes is not None:
+            content["codes"] = list(self.codes)
         return json.dumps(content, allow_nan=False, ensure_ascii=False)
 
 
@@ -49,7 +73,8 @@ def design_from_json(text: str) -> Design:
     """Read a design that ``to_json`` wrote."""
     content = json.loads(text)
     belief, policy = build(content["belief"], beliefs), build(content["policy"], policies)
-    return Design(tuple(content["arms"]), belief, policy, int(content["seed"]), content["units"])
+    codes = None if content.get("codes") is None else tuple(content["codes"])
+    return Design(tuple(content["arms"]), belief, policy, int(content["seed"]), content["units"], codes)
 
 
 def kinds(room: Any) -> list[str]:
@@ -87,18 +112,57 @@ def check_arms(arms: object) -> tuple[str, ...]:
     return names
 
 
+def normalized(text: str) -> str:
+    """Return a text in the form (NFC) in which equal words have equal characters.
+
+    >>> normalized("Ame\u0301lie") == normalized("Am\u00e9lie")
+    True
+    """
+    return unicodedata.normalize("NFC", text)
+
+
 def check_text(what: str, value: object) -> str:
-    """A name that both databases can keep."""
+    """Return a name that both databases can keep: normalized, printable, without blanks at its ends."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         value = str(int(value))
-    if not isinstance(value, str) or not value.strip() or len(value) > 500:
+    if not isinstance(value, str) or not value.strip() or len(normalized(value)) > 500:
         raise SettingError(f"{what} must be a text of 1 to 500 characters, got {checks.shown(value)}.")
-    if not value.isprintable():
+    text = normalized(value)
+    if text != text.strip():
+        raise SettingError(f"{what} must not begin or end with a blank, got {checks.shown(value)}. Remove it.")
+    if not _JOINED.sub("", text).isprintable():
         raise SettingError(f"{what} must be printable text, got {checks.shown(value)}. Remove control characters.")
-    return value
+    return text
 
 
-def make_design(arms: object, belief: Any, policy: Any, seed: object, units: object) -> Design:
+def check_reason(reason: object) -> str:
+    """Return a reason as it is stored; blanks at its ends do not matter."""
+    return check_text("reason", reason.strip() if isinstance(reason, str) else reason)
+
+
+def _code(letter: int, digits: int) -> str:
+    return f"{_LETTERS[letter % len(_LETTERS)]}{digits % 100:02d}"
+
+
+def make_codes(codes: object, arms: Sequence[str]) -> tuple[str, ...] | None:
+    """A code per arm: those that were given, random ones for True, None for False."""
+    if codes is None or codes is False:
+        return None
+    if codes is True:
+        made: list[str] = []
+        while len(made) < len(arms):
+            code = _code(secrets.randbelow(len(_LETTERS)), secrets.randbelow(100))
+            made += [code] if code not in made else []
+        return tuple(made)
+    if isinstance(codes, str) or not hasattr(codes, "__iter__"):
+        raise SettingError(f"codes must be True or a list with a code per arm, got {checks.shown(codes)}.")
+    given = tuple(check_text("the code of an arm", code) for code in codes)
+    if len(given) != len(arms) or len(set(given)) < len(given):
+        raise SettingError(f"codes must be {len(arms)} different texts, one per arm, got {checks.shown(list(given))}.")
+    return given
+
+
+def make_design(arms: object, belief: Any, policy: Any, seed: object, units: object, codes: object = None) -> Design:
     """A design that can be stored and read back."""
     names = check_arms(arms)
     belief = beliefs.BetaBernoulli(arms=len(names)) if belief is None else belief
@@ -112,7 +176,8 @@ def make_design(arms: object, belief: Any, policy: Any, seed: object, units: obj
             )
     if belief.arms != len(names):
         raise ArmError(f"The belief has {belief.arms} arms, but {len(names)} names were given. Make them agree.")
-    design = Design(names, belief, policy, checks.seed(seed), checks.one_of("units", units, UNITS))
+    known = checks.one_of("units", units, UNITS)
+    design = Design(names, belief, policy, checks.seed(seed), known, make_codes(codes, names))
     if design_from_json(design.to_json()) != design:
         raise SettingError("This design does not survive being stored. Use plain numbers as settings.")
     return design

@@ -8,20 +8,20 @@ from typing import IO, TYPE_CHECKING, Any, Self
 
 import sqlalchemy as sa
 from numpy.typing import ArrayLike
-from sqlalchemy.engine import Connection
 
 from doublesampling import checks
-from doublesampling.errors import NameTakenError, NotFoundError, SettingError
-from doublesampling.live import asking, changes, telling, upgrade
-from doublesampling.live.book import Book, default_actor, open_book, signature
+from doublesampling.errors import SettingError
+from doublesampling.live import asking, audit, changes, telling, upgrade
+from doublesampling.live.book import Book, open_book
 from doublesampling.live.deciding import rehearse
 from doublesampling.live.design import Design, check_text, grown, make_design
 from doublesampling.live.explain import Explanation, explain
 from doublesampling.live.memory import Known
 from doublesampling.live.opening import open_store
 from doublesampling.live.records import Outcome, Receipt, receipt_from_row
+from doublesampling.live.registry import create_experiment, list_experiments
 from doublesampling.live.replay import Replay, replay
-from doublesampling.live.schema import decisions, experiments
+from doublesampling.live.schema import decisions
 from doublesampling.live.store import Store
 
 if TYPE_CHECKING:
@@ -37,6 +37,11 @@ class Experiment:
     """
 
     def __init__(self, book: Book) -> None:
+        if not isinstance(book, Book):
+            raise SettingError(
+                f"Experiment({checks.shown(book)}) does not open an experiment. Use Experiment.load(name, storage=...) "
+                "for one that exists, Experiment.create(name, arms=[...], storage=...) for a new one."
+            )
         self._book = book
 
     @classmethod
@@ -51,34 +56,24 @@ class Experiment:
         storage: str | Store | None = None,
         units: str = "once",
         actor: str | None = None,
+        codes: bool | Sequence[str] = False,
     ) -> Self:
-        """Make an experiment. With ``units="once"`` a unit that is asked again gets the decision it has."""
-        design = make_design(arms, belief, policy, secrets.randbits(63) if seed is None else seed, units)
+        """Make an experiment. With ``units="once"`` a unit that is asked again gets the decision it has.
+
+        With ``codes`` the service shows keys that may not see results a code instead of an arm's name: True for random
+        codes, or a list with one per arm.
+        """
+        design = make_design(arms, belief, policy, secrets.randbits(63) if seed is None else seed, units, codes)
         rehearse(design)
-        called = check_text("name", name)
-        who = default_actor() if actor is None else check_text("actor", actor)
         store = open_store(storage)
-        upgrade.ensure(store)
-
-        def work(connection: Connection) -> None:
-            taken = sa.select(experiments.c.id).where(experiments.c.name == called)
-            if connection.execute(taken).first() is not None:
-                raise NameTakenError(
-                    f"An experiment called {called!r} exists in {store.where}. Load it, or choose another name."
-                )
-            row = {"name": called, "design": design.to_json()} | signature(who)
-            made = connection.execute(sa.insert(experiments).values(row).returning(experiments.c.id)).scalar_one()
-            store.prepare(connection, made)
-
-        store.attempt(work)
-        return cls(open_book(store, called, actor))
+        return cls(open_book(store, create_experiment(store, name, design, actor), actor))
 
     @classmethod
     def load(cls, name: str, *, storage: str | Store | None = None, actor: str | None = None) -> Self:
         """Find an experiment that was created before, here or on another machine."""
         store = open_store(storage)
         upgrade.check(store)
-        book = open_book(store, check_text("name", name), actor)
+        book = open_book(store, name, actor)
         book.look()
         book.memory.keep()
         return cls(book)
@@ -117,9 +112,16 @@ class Experiment:
         request_key: str | None = None,
         *,
         actor: str | None = None,
+        scope: str | None = None,
     ) -> Receipt:
-        """Which arm for this unit? The same request_key, or a unit that is asked once, gets the same decision again."""
-        return asking.ask(self._book, [asking.make_request(unit, context, request_key)], actor)[0]
+        """Return a decision: which arm for this unit.
+
+        The same request_key, or a unit that is asked once, gets the same decision again. A key counts within its
+        ``scope``, which names its owner; plain Python has one scope in common, so that a retry from another machine
+        finds its decision.
+        """
+        request = asking.make_request(unit, context, request_key, scope=scope, actor=actor)
+        return asking.ask(self._book, [request])[0]
 
     def ask_many(
         self,
@@ -129,26 +131,11 @@ class Experiment:
         contexts: Sequence[ArrayLike] | None = None,
         request_key: str | None = None,
         actor: str | None = None,
+        scope: str | None = None,
     ) -> Sequence[Receipt]:
-        """Several decisions at once, all from the same knowledge; all are written, or none."""
-        if isinstance(units, str):
-            shown = checks.shown(units)
-            raise SettingError(f"units must be a list of names, got the text {shown}. Write units=[{shown}].")
-        given = [len(part) for part in (units, contexts) if part is not None]
-        count = checks.integer("n", given[0] if n is None and given else n, least=1, most=100_000)
-        if any(size != count for size in given):
-            raise SettingError(
-                f"{count} decisions need as many units and contexts, got {' and '.join(map(str, given))}."
-            )
-        requests = [
-            asking.make_request(
-                None if units is None else units[i],
-                None if contexts is None else contexts[i],
-                None if request_key is None else f"{request_key}/{i}",
-            )
-            for i in range(count)
-        ]
-        return asking.ask(self._book, requests, actor)
+        """Return several decisions, all from the same knowledge; all are written, or none."""
+        requests = asking.make_requests(n, units, contexts, request_key, scope=scope, actor=actor)
+        return asking.ask(self._book, requests)
 
     def tell(
         self,
@@ -163,8 +150,9 @@ class Experiment:
 
         An ``imputed`` outcome counts until the real one is told, which supersedes it.
         """
-        why = None if reason is None else check_text("reason", reason)
-        return telling.tell(self._book, [(decision, reward)], checks.flag("imputed", imputed), why, actor)[0]
+        guess = checks.flag("imputed", imputed)
+        told = telling.make_told(self._book, decision, reward, imputed=guess, reason=reason, actor=actor)
+        return telling.tell(self._book, [told])[0]
 
     def tell_many(
         self,
@@ -177,11 +165,26 @@ class Experiment:
         if not isinstance(told, Iterable) or isinstance(told, str):
             raise SettingError(f"tell_many takes (id, reward) pairs or a mapping, got {checks.shown(told)}.")
         pairs = [_pair(item) for item in (told.items() if isinstance(told, Mapping) else told)]
-        return telling.tell(self._book, pairs, checks.flag("imputed", imputed), None, actor)
+        guess = checks.flag("imputed", imputed)
+        return telling.tell(
+            self._book,
+            [telling.make_told(self._book, *pair, imputed=guess, reason=None, actor=actor) for pair in pairs],
+        )
 
     def amend(self, decision: str, reward: float, *, reason: str, actor: str | None = None) -> Outcome:
         """Correct an outcome: the old one stays in the log, the new one supersedes it."""
         return telling.amend(self._book, decision, reward, reason, actor)
+
+    def withdraw(self, decision: str, *, reason: str, actor: str | None = None) -> Outcome:
+        """Take back an outcome that was told by mistake: the decision waits for its outcome again."""
+        return telling.withdraw(self._book, decision, reason, actor)
+
+    def void(self, decision: str, *, reason: str, actor: str | None = None) -> Outcome:
+        """Mark a decision as not carried out: it stays in the log and counts for nothing, nor does its outcome.
+
+        It can never be told of again. A unit that is asked once gets a new decision when it is asked again.
+        """
+        return telling.void(self._book, decision, reason, actor)
 
     def add_history(
         self,
@@ -191,10 +194,12 @@ class Experiment:
         *,
         request_key: str | None = None,
         actor: str | None = None,
+        scope: str | None = None,
     ) -> int:
-        """Outcomes from before the experiment; returns how many were added. A request_key adds them only once."""
+        """Add outcomes from before the experiment; return how many. A request_key adds them only once."""
         key = None if request_key is None else check_text("request_key", request_key)
-        return changes.add_history(self._book, arms, rewards, contexts, key, actor)
+        owner = asking.check_scope(scope)
+        return changes.add_history(self._book, arms, rewards, contexts, key, owner, actor)
 
     def pause(self, reason: str | None = None, *, actor: str | None = None) -> bool:
         """No new decisions until ``resume``; outcomes may still be told. False where it was paused already."""
@@ -214,12 +219,13 @@ class Experiment:
 
     def decision(self, decision: str) -> Receipt:
         """A stored decision by its id."""
-        which = telling._check_id(decision)
+        which = telling.check_id(decision)
         with self._book.memory.lock, self._book.store.reading() as connection:
-            telling._find(self._book, connection, [which])
+            _, revisions = telling.DecisionLog(self._book, connection, [which]).find(which)
             row = connection.execute(sa.select(decisions).where(decisions.c.id == which)).one()
             arms = self._book.memory.look(connection).arms
-        return receipt_from_row(row, self.name, arms, self.design.seed, repeated=True)
+        voided = bool(revisions) and revisions[-1]["kind"] == "voided"
+        return receipt_from_row(row, self.name, arms, self.design.seed, repeated=True, voided=voided)
 
     def decisions(self, *, after: int = 0, limit: int | None = None) -> "pd.DataFrame":
         """Every decision with its latest outcome, one row each; ``after`` a number and with a ``limit``, a page."""
@@ -245,11 +251,20 @@ class Experiment:
 
         return summary(self._book)
 
-    def export(self, form: str, path: str | Path | IO[bytes] | None = None, *, force: bool = False) -> Path | IO[bytes]:
-        """Write the decisions as "parquet", "csv" or "jsonl" to a file, by default named after the experiment."""
-        from doublesampling.live.reading import export
+    def audit(self, *, after: str | None = None, limit: int | None = None) -> "pd.DataFrame":
+        """Return everything that was stored, in order: who, when, what, why. Pages go on ``after`` a row's cursor."""
+        return audit.frame(self._book, after, limit)
 
-        return export(self._book, form, path, force)
+    def export(
+        self, form: str, path: str | Path | IO[bytes] | None = None, *, force: bool = False, audit: bool = False
+    ) -> Path | IO[bytes]:
+        """Write the decisions as "parquet", "csv" or "jsonl" to a file, by default named after the experiment.
+
+        With ``audit=True`` the audit trail goes to a second file beside it: trial.csv and trial-audit.csv.
+        """
+        from doublesampling.live.exporting import export
+
+        return export(self._book, form, path, force=force, with_audit=audit)
 
     def explain(self, decision: str) -> Explanation:
         """Why a decision fell as it did: what was known, p, N, the votes. ``print`` it."""
@@ -263,25 +278,8 @@ class Experiment:
 
     @classmethod
     def list(cls, storage: str | Store | None = None) -> Sequence[dict[str, Any]]:
-        """The experiments of a store: name, arms, created_at, created_by."""
-        import json
-
-        store = open_store(storage)
-        try:
-            upgrade.check(store)
-        except NotFoundError:
-            return []
-        with store.reading() as connection:
-            rows = connection.execute(sa.select(experiments).order_by(experiments.c.id)).all()
-        return [
-            {
-                "name": row.name,
-                "arms": json.loads(row.design)["arms"],
-                "created_at": row.at.isoformat(),
-                "created_by": row.actor,
-            }
-            for row in rows
-        ]
+        """Return the experiments of a store: name, arms, created_at, created_by."""
+        return list_experiments(open_store(storage))
 
 
 def _pair(item: object) -> tuple[object, object]:

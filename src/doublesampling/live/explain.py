@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from doublesampling.live.book import Book
@@ -13,6 +14,7 @@ from doublesampling.live.design import grown
 from doublesampling.live.knowledge import DisturbedError, Fold, extend, resized
 from doublesampling.live.memory import StoredLog, standing
 from doublesampling.live.records import Receipt
+from doublesampling.live.schema import outcomes
 from doublesampling.live.snapshot import Snapshot
 
 _LONG = 20_000  # outcomes; the whole of a shorter log is read in a moment
@@ -32,7 +34,7 @@ class Explanation:
     """Whether the statistics recomputed from the log have the stored digest. Of a log of more than 20,000 outcomes only
     what follows a stored fold is recomputed; ``replay`` recomputes everything."""
     unknown_then: int
-    """Outcomes that are stored now and were not known to this decision."""
+    """Outcomes that count now and were not known to this decision."""
     asked_at: datetime.datetime
 
     def to_dict(self) -> dict[str, Any]:
@@ -53,6 +55,7 @@ class Explanation:
             f"Decision {d.number} of {d.experiment!r} ({d.id}), {d.asked_at:%Y-%m-%d %H:%M:%S} UTC, by {d.actor}",
             f"  unit {d.unit or '-'}, context {d.context if d.context is not None else '-'}",
             f"  known then: {d.observations} outcomes; {self.unknown_then} more came later",
+            *(["  VOIDED: not carried out, and counts for nothing"] if d.voided else []),
             f"  {self.belief}, {self.policy}",
             "",
             "  arm                  outcomes      mean        sd   P(best)   votes   propensity",
@@ -102,7 +105,7 @@ def explain(book: Book, connection: Connection, receipt: Receipt) -> Explanation
         policy=repr(book.design.policy),
         belief=repr(belief),
         verified=digest(state, active) == receipt.digest,
-        unknown_then=book.look().state.observations - state.observations,
+        unknown_then=_count_unknown(book, connection, seen, state.observations),
         asked_at=receipt.asked_at,
     )
 
@@ -115,6 +118,21 @@ def _known_then(log: StoredLog, seen: Snapshot, start: Fold | None) -> Any:
         return extend(log.belief, fold, rows).state
     except DisturbedError:  # an amendment of what the fold has absorbed
         return _known_then(log, seen, None)
+
+
+def _count_unknown(book: Book, connection: Connection, seen: Snapshot, known_then: int) -> int:
+    """How many outcomes count now that did not then: some that counted then may have been taken back since."""
+    o = outcomes.c
+    taken_back = sa.select(o.decision).where(o.experiment == book.id, o.kind.in_(("withdrawn", "voided")))
+    query = sa.select(o.decision, o.xid, o.reward).where(o.decision.in_(taken_back)).order_by(o.decision, o.revision)
+    then: dict[str, Any] = {}
+    now: dict[str, Any] = {}
+    for row in connection.execute(query):
+        now[row.decision] = row.reward
+        if seen.sees(row.xid):
+            then[row.decision] = row.reward
+    gone = sum(reward is not None and now[decision] is None for decision, reward in then.items())
+    return int(book.look().state.observations) - known_then + gone
 
 
 def _why(receipt: Receipt, arms: tuple[str, ...]) -> str:

@@ -1,7 +1,8 @@
 """Group commit: asks and tells of many callers are written together, so that one flush to the disk serves them all.
 
-A caller is answered only after the transaction that holds its rows has been committed. Asks of one group are decided
-from the same knowledge, as ``ask_many`` does; where one of a group is refused, the others are done one by one.
+A caller is answered only after the transaction that holds its rows has been committed. A group takes in every caller of
+an experiment: each row carries its own actor and scope. Asks of one group are decided from the same knowledge, as
+``ask_many`` does; one that is refused leaves the others alone.
 """
 
 import queue
@@ -42,12 +43,19 @@ class Writer:
         """How many groups were written, of how many jobs."""
 
     def ask(
-        self, experiment: Experiment, unit: str | None, context: Any, request_key: str | None, actor: str | None
+        self,
+        experiment: Experiment,
+        unit: str | None,
+        context: Any,
+        request_key: str | None,
+        actor: str | None,
+        scope: str | None = None,
     ) -> "Future[Receipt]":
-        """Which arm? See ``Experiment.ask``."""
+        """Ask for a decision; see ``Experiment.ask``."""
         book = experiment._book
-        request = asking.make_request(unit, context, request_key)
-        return self._put(("ask", book.id, actor), lambda items: asking.ask(book, items, actor), request)
+        who = None if actor is None else check_text("actor", actor)
+        request = asking.make_request(unit, context, request_key, scope=scope, actor=who)
+        return self._put(("ask", book.id), lambda items: asking.ask_each(book, items), request)
 
     def tell(
         self,
@@ -58,16 +66,13 @@ class Writer:
         imputed: bool = False,
         reason: str | None = None,
         actor: str | None = None,
+        keep: bool = False,
     ) -> "Future[Outcome]":
-        """What came of a decision. See ``Experiment.tell``."""
+        """Tell the outcome of a decision; see ``Experiment.tell``."""
         book = experiment._book
-        pair = telling._check_id(decision), book.design.belief.check_reward(reward)
-        why = None if reason is None else check_text("reason", reason)
-        return self._put(
-            ("tell", book.id, actor, imputed, why),
-            lambda items: telling.tell(book, items, imputed, why, actor),
-            pair,
-        )
+        who = None if actor is None else check_text("actor", actor)
+        told = telling.make_told(book, decision, reward, imputed=imputed, reason=reason, actor=who, keep=keep)
+        return self._put(("tell", book.id), lambda items: telling.tell_each(book, items), told)
 
     def close(self) -> None:
         """Do what is waiting, then stop."""
@@ -99,16 +104,19 @@ class Writer:
 
 
 def _do(jobs: list[_Job]) -> None:
-    """One transaction for all; where one of them is refused, one for each, and only that one fails."""
+    """Do the jobs in one transaction, and answer each; where the store fails, all of them fail."""
     try:
         answers = jobs[0].work([job.item for job in jobs])
     except Exception as problem:
-        alone = len(jobs) == 1 or isinstance(problem, StorageError) or not isinstance(problem, DoubleSamplingError)
+        alone = len(jobs) == 1 or isinstance(problem, StorageError)
         for job in jobs:
             if alone:
                 job.answer.set_exception(problem)
-            else:
+            else:  # nobody foresaw this: whoever caused it must not harm the others
                 _do([job])
         return
     for job, answer in zip(jobs, answers, strict=True):
-        job.answer.set_result(answer)
+        if isinstance(answer, DoubleSamplingError):
+            job.answer.set_exception(answer)
+        else:
+            job.answer.set_result(answer)

@@ -1,9 +1,10 @@
 """What is known of an experiment: a fold over the log, kept for the settled part and topped up for each call.
 
-The state is ``belief.update`` over all outcomes in the order (xid, seq). The first outcome of a decision gives its
-place, the latest visible one its value. Rows below a snapshot's xmin are settled: nothing will ever come before them,
-so their fold can be kept. An amendment of something already folded either is exact to take back (sums of whole
-numbers), or disturbs the fold, which then begins again from an older one.
+The state is ``belief.update`` over all outcomes in the order (xid, seq). The first revision of a decision's outcome
+gives its place, the latest visible one its value; where that is withdrawn or voided there is no value, and the place
+is passed over. Rows below a snapshot's xmin are settled: nothing will ever come before them, so their fold can be
+kept. A later revision of something already folded either is exact to take back (sums of whole numbers), or disturbs
+the fold, which then begins again from an older one.
 """
 
 import json
@@ -24,8 +25,9 @@ class Row(NamedTuple):
     seq: int
     decision: str | None
     revision: int
+    kind: str
     arm: int
-    reward: float
+    reward: float | None
     previous: float | None
     place: int
     context: str | None
@@ -38,7 +40,7 @@ class Fold:
     watermark: int
     state: Any
     decisions: int = 0
-    """How many decisions were made below the watermark."""
+    """How many decisions were made below the watermark, less those voided below it."""
 
 
 class DisturbedError(Exception):
@@ -87,24 +89,33 @@ def extend(belief: Any, fold: Fold, rows: Sequence[Row], watermark: int | None =
     """The fold with more rows, all of them from its watermark on; or DisturbedError."""
     if not rows:
         return fold if watermark is None else replace(fold, watermark=watermark)
-    values: dict[str, float] = {row.decision: row.reward for row in rows if row.decision is not None}
+    values = {row.decision: row.reward for row in rows if row.decision is not None}
     state = fold.state
     for row in rows:
         if row.revision > 1 and row.place < fold.watermark:
             if not sums_are_exact(belief):
                 raise DisturbedError(min(r.place for r in rows if r.revision > 1))
             state = _taken_back(state, row)
-    firsts = [row for row in rows if row.revision == 1]
-    state = follow(belief, state, firsts, [r.reward if r.decision is None else values[r.decision] for r in firsts])
+    firsts = [(row, row.reward if row.decision is None else values[row.decision]) for row in rows if row.revision == 1]
+    valued = [(row, reward) for row, reward in firsts if reward is not None]
+    state = follow(belief, state, [row for row, _ in valued], [reward for _, reward in valued])
     return Fold(fold.watermark if watermark is None else watermark, state, fold.decisions)
 
 
+def count_voided(rows: Sequence[Row]) -> int:
+    """How many decisions these rows void; each can be voided once."""
+    return sum(row.kind == "voided" for row in rows)
+
+
 def _taken_back(state: BetaState, row: Row) -> BetaState:
-    alpha, beta = state.alpha.copy(), state.beta.copy()
-    change = row.reward - (row.previous or 0.0)
-    alpha[row.arm] += change
-    beta[row.arm] -= change
-    return BetaState(state.counts, alpha, beta)
+    """The state with one value in the place of another; either may be missing."""
+    counts, alpha, beta = state.counts.copy(), state.alpha.copy(), state.beta.copy()
+    for value, sign in ((row.previous, -1), (row.reward, 1)):
+        if value is not None:
+            counts[row.arm] += sign
+            alpha[row.arm] += sign * value
+            beta[row.arm] += sign * (1.0 - value)
+    return BetaState(counts, alpha, beta)
 
 
 def follow(belief: Any, state: Any, rows: Sequence[Row], rewards: Sequence[float]) -> Any:

@@ -11,11 +11,12 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from doublesampling.errors import DoubleSamplingError
+from doublesampling.errors import DoubleSamplingError, NotFoundError
 from doublesampling.live import deciding
-from doublesampling.live.design import Design, grown
-from doublesampling.live.knowledge import DisturbedError, Fold, Row, extend, refold, resized
-from doublesampling.live.schema import decisions, events, outcomes, snapshots
+from doublesampling.live.design import Design, design_from_json, grown
+from doublesampling.live.identity import Incarnation, Moment
+from doublesampling.live.knowledge import DisturbedError, Fold, Row, count_voided, extend, refold, resized
+from doublesampling.live.schema import decisions, events, experiments, outcomes, snapshots
 from doublesampling.live.snapshot import Snapshot
 from doublesampling.live.store import Store
 
@@ -48,6 +49,12 @@ class Known:
     decisions: int
     snapshot: Snapshot
     events: int
+    incarnation: Incarnation
+
+    @property
+    def version(self) -> str:
+        """A text that changes with everything that is written, and with every restore."""
+        return f"{self.incarnation.tag}-{self.snapshot}"
 
     @cached_property
     def digest(self) -> str:
@@ -89,13 +96,18 @@ class StoredLog:
         found = self.connection.execute(query.order_by(events.c.revision))
         return [Event(row.xid, row.revision, row.kind, json.loads(row.content)) for row in found]
 
-    def count_decisions(self, since: int, before: int) -> tuple[int, int]:
-        """How many decisions lie in [since, before), and how many from ``before`` on."""
+    def count_decisions(self, since: int, before: int, last: Row | None) -> tuple[int, int, bool]:
+        """How many decisions lie in [since, before), how many from ``before`` on, and whether an outcome is there."""
+        o = outcomes.c
+        there = (sa.literal(1) == 1) if last is None else sa.exists().where(
+            o.seq == last.seq, o.experiment == self.experiment, o.xid == last.xid, o.revision == last.revision,
+            o.decision.is_not_distinct_from(last.decision),
+        )  # fmt: skip
         query = sa.select(
-            sa.func.count(), sa.func.coalesce(sa.func.sum(sa.case((decisions.c.xid < before, 1), else_=0)), 0)
+            sa.func.count(), sa.func.coalesce(sa.func.sum(sa.case((decisions.c.xid < before, 1), else_=0)), 0), there
         ).where(decisions.c.experiment == self.experiment, decisions.c.xid >= since)
-        every, settled = self.connection.execute(query).one()
-        return int(settled), int(every) - int(settled)
+        every, settled, found = self.connection.execute(query).one()
+        return int(settled), int(every) - int(settled), bool(found)
 
     def older(self, place: int) -> Fold | None:
         """The latest stored fold below or at a watermark; one that cannot be read is passed over: it is a cache."""
@@ -108,60 +120,91 @@ class StoredLog:
                 continue
         return None
 
+    def last_before(self, watermark: int) -> Row | None:
+        """The last outcome below a watermark."""
+        query = sa.select(*_COLUMNS).where(outcomes.c.experiment == self.experiment, outcomes.c.xid < watermark)
+        found = self.connection.execute(query.order_by(outcomes.c.xid.desc(), outcomes.c.seq.desc()).limit(1)).first()
+        return None if found is None else Row._make(found)
+
 
 class Memory:
     """The settled fold of one experiment, and how to look from there. Hold ``lock`` from before a transaction's first
     read until ``look`` has returned: then snapshots come in order, and what is settled for one is settled for the next.
     """
 
-    def __init__(self, store: Store, experiment: int, design: Design) -> None:
-        self._store, self._experiment, self._design = store, experiment, design
+    def __init__(self, store: Store, experiment: int, name: str, stored: str) -> None:
+        self._store, self._experiment, self._name = store, experiment, name
+        self._stored, self._design = stored, design_from_json(stored)
         self.lock = threading.RLock()
+        self._incarnation: Incarnation | None = None
         self._fold: Fold | None = None
+        self._last: Row | None = None
+        """The last outcome in the fold; where the store does not hold it, the fold is ahead of the store."""
         self._events: list[Event] = []
         self._unstored, self._newest = 0, 0
 
     def look(self, connection: Connection) -> Known:
         """What this transaction knows, and exactly that."""
-        seen = self._store.see(connection, self._experiment)
-        if self._fold is not None and seen.xmin < self._fold.watermark:  # an older picture than the last one
-            return Memory(self._store, self._experiment, self._design).look(connection)
-        start = 0 if self._fold is None else self._fold.watermark
+        moment = self._store.moment(connection, self._experiment)
+        seen = moment.snapshot
         log = StoredLog(connection, self._experiment, self._design.belief)
-        happened = self._events + log.events(start)
+        if moment.incarnation != self._incarnation:
+            self._begin(connection, moment)
+        counted = None if self._fold is None else log.count_decisions(self._fold.watermark, seen.xmin, self._last)
+        if self._fold is not None and (seen.xmin < self._fold.watermark or not (counted and counted[2])):
+            self._store.note_restore()  # nobody began a new incarnation, and still what was known is gone
+            self._begin(connection, moment)
+            counted = None
+        happened = self._events + log.events(0 if self._fold is None else self._fold.watermark)
         arms, active, paused = standing(self._design, happened)
         belief = self._design.belief if len(arms) == self._design.belief.arms else grown(self._design.belief, len(arms))
         log = replace(log, belief=belief)
         fold = self._fold or log.older(seen.xmin) or Fold(0, belief.prior())
         if self._fold is None:
-            self._newest = fold.watermark
-        settled, state = self._advance(log, belief, fold, seen)
-        fresh, loose = log.count_decisions(fold.watermark, seen.xmin)
-        self._fold = replace(settled, decisions=fold.decisions + fresh)
-        self._events = [event for event in happened if event.xid < seen.xmin]
-        return Known(arms, active, paused, belief, state, self._fold.decisions + loose, seen, len(happened))
-
-    def _advance(self, log: StoredLog, belief: Any, fold: Fold, seen: Snapshot) -> tuple[Fold, Any]:
-        """The settled fold up to xmin, and the state with the visible rows beyond it on top."""
-        fold = replace(fold, state=resized(fold.state, belief))
+            self._newest, self._last = fold.watermark, log.last_before(fold.watermark)
         rows = log.rows(fold.watermark)
         cut = next((i for i, row in enumerate(rows) if row.xid >= seen.xmin), len(rows))
-        self._unstored += cut
+        settled, state = self._advance(log, fold, seen, rows[:cut], rows[cut:])
+        fresh, loose, _ = counted or log.count_decisions(fold.watermark, seen.xmin, None)
+        self._fold = replace(settled, decisions=fold.decisions + fresh - count_voided(rows[:cut]))
+        self._last = rows[cut - 1] if cut else self._last
+        self._events = [event for event in happened if event.xid < seen.xmin]
+        count = self._fold.decisions + loose - count_voided(rows[cut:])
+        return Known(arms, active, paused, belief, state, count, seen, len(happened), moment.incarnation)
+
+    def _begin(self, connection: Connection, moment: Moment) -> None:
+        """Forget everything: the store is not the one, or not as far, as when it was looked at last."""
+        found = connection.execute(sa.select(experiments).where(experiments.c.id == self._experiment)).one_or_none()
+        if found is None or (found.name, found.design) != (self._name, self._stored):
+            raise NotFoundError(
+                f"{self._store.where} holds no experiment {self._name!r} any more, or another one of this name: it was "
+                "restored from a copy. Load the experiment again."
+            )
+        self._incarnation, self._fold, self._last = moment.incarnation, None, None
+        self._events, self._unstored, self._newest = [], 0, 0
+
+    def _advance(
+        self, log: StoredLog, fold: Fold, seen: Snapshot, below: Sequence[Row], beyond: Sequence[Row]
+    ) -> tuple[Fold, Any]:
+        """The settled fold with the rows below xmin, and the state with the visible rows beyond it on top."""
+        belief = log.belief
+        fold = replace(fold, state=resized(fold.state, belief))
+        self._unstored += len(below)
         try:
-            settled = extend(belief, fold, rows[:cut], seen.xmin)
+            settled = extend(belief, fold, below, seen.xmin)
         except DisturbedError as amended:
             settled = refold(belief, log, amended.place, seen.xmin)
             self._unstored = EVERY  # stored folds do not know the amendment: keep one that does
         try:
-            return settled, extend(belief, settled, rows[cut:]).state
+            return settled, extend(belief, settled, beyond).state
         except DisturbedError as amended:
             return settled, refold(belief, log, amended.place).state
 
     def keep(self) -> None:
         """Store the settled fold now and then, so that the next process need not read from the start."""
         with self.lock:
-            fold, due = self._fold, self._unstored >= EVERY
-            if fold is None or not due:
+            fold, due, incarnation = self._fold, self._unstored >= EVERY, self._incarnation
+            if fold is None or not due or self._store.read_only:
                 return
             self._unstored = 0
         row = {
@@ -174,7 +217,8 @@ class Memory:
         }
         try:
             with self._store.writing() as connection:
-                self._newest = self._write(connection, row)
+                if self._store.incarnation(connection) == incarnation:  # a restored store never saw what this one did
+                    self._newest = self._write(connection, row)
         except (DoubleSamplingError, sa.exc.SQLAlchemyError):
             return  # a cache: the experiment goes on without it
 

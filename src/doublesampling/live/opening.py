@@ -7,7 +7,7 @@ import threading
 import sqlalchemy as sa
 from sqlalchemy import exc
 
-from doublesampling.errors import MissingExtraError, StorageError
+from doublesampling.errors import StorageError, missing_extra
 from doublesampling.live.postgres import PostgresStore
 from doublesampling.live.sqlite import SqliteStore
 from doublesampling.live.store import Store
@@ -50,7 +50,7 @@ def open_store(storage: str | Store | None) -> Store:
     url = locate(storage)
     key = url.render_as_string(hide_password=False)
     with _keeping:
-        if key not in _stores:
+        if key not in _stores or _stores[key].replaced():  # whoever holds the old one goes on being refused
             _stores[key] = _make(url)
         return _stores[key]
 
@@ -62,7 +62,6 @@ def _make(url: sa.URL) -> Store:
         try:
             import psycopg  # noqa: F401
         except ImportError:
-            message = "A postgresql:// store needs psycopg: pip install 'doublesampling[postgres]'"
-            raise MissingExtraError(message) from None
+            raise missing_extra("A postgresql:// store needs psycopg", "postgres") from None
         return PostgresStore(url)
     raise StorageError(f"storage of the kind {url.drivername!r} is not known. {_FORMS}")

@@ -1,10 +1,14 @@
 """A queue in front of a SQLite database: writers wait in the kernel, so that none is told "database is locked"."""
 
 import os
+import stat
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import IO
+
+from doublesampling.live.files import PRIVATE
 
 try:
     import fcntl
@@ -20,6 +24,7 @@ class Queue:
     """
 
     def __init__(self, database: Path) -> None:
+        self._database = database
         self._queue = database.with_name(database.name + "-queue")
         self._turn = database.with_name(database.name + "-turn")
         self._threads, self._process = threading.Lock(), os.getpid()
@@ -36,10 +41,20 @@ class Queue:
 
     def _wait(self, held: ExitStack) -> None:
         try:
-            turn = held.enter_context(self._turn.open("ab"))
-            queue = self._queue.open("ab")
+            turn = held.enter_context(self._open(self._turn))
+            queue = self._open(self._queue)
         except OSError:  # a folder that may only be read: the database itself will say so
             return
         with queue:  # closing a file gives its lock back
             fcntl.flock(queue, fcntl.LOCK_EX)
             fcntl.flock(turn, fcntl.LOCK_EX)
+
+    def _open(self, path: Path) -> IO[bytes]:
+        """Open a lock file; one that is made here gets the mode of the database, or is its owner's alone."""
+        try:
+            return path.open("r+b")
+        except FileNotFoundError:
+            made = os.fdopen(os.open(path, os.O_CREAT | os.O_RDWR, PRIVATE), "r+b")
+        with suppress(OSError):  # no database yet, or a file that somebody else made in this moment
+            os.fchmod(made.fileno(), stat.S_IMODE(self._database.stat().st_mode) & 0o666)
+        return made

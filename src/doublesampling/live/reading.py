@@ -3,19 +3,18 @@
 import json
 import math
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import sqlalchemy as sa
 
-from doublesampling import checks, decision
-from doublesampling.errors import MissingExtraError, OutputError
+from doublesampling import checks
+from doublesampling.errors import missing_extra
 from doublesampling.live.book import Book
 from doublesampling.live.memory import Known, StoredLog, standing
 from doublesampling.live.records import unpack
 from doublesampling.live.schema import decisions, outcomes
-from doublesampling.rules import entry_points
 
 FORMATS = ("parquet", "csv", "jsonl")
 
@@ -32,7 +31,7 @@ def table(book: Book, *, after: int = 0, limit: int | None = None, waiting: bool
         .order_by(d.number)
     )
     if waiting:
-        query = query.where((o.c.revision.is_(None)) | o.c.imputed)
+        query = query.where((o.c.revision.is_(None)) | o.c.imputed | (o.c.kind == "withdrawn"))
     if limit is not None:
         query = query.limit(checks.integer("limit", limit, least=0))
     with book.store.reading() as connection:
@@ -81,10 +80,7 @@ def posterior(known: Known, context: Any) -> pd.DataFrame:
     laws = known.belief.marginals(known.state, context)
     active = list(known.active)
     best = np.zeros(len(known.arms))
-    if len(active) == len(known.arms):
-        best = decision.probability_optimal(known.belief, known.state, context)
-    else:
-        best[active] = entry_points.exact_optimality(laws.law, np.ascontiguousarray(laws.parameters[active]))
+    best[active] = (laws if len(active) == len(known.arms) else laws.only(active)).probability_optimal
     low, high = laws.quantile([0.025, 0.975])
     columns = {
         "mean": laws.mean,
@@ -98,13 +94,23 @@ def posterior(known: Known, context: Any) -> pd.DataFrame:
     return pd.DataFrame(columns, index=pd.Index(known.arms, name="arm"))
 
 
+class _Latest(NamedTuple):
+    """How many decisions of an arm have a latest revision of one kind, and what these add up to."""
+
+    arm: int
+    kind: str
+    imputed: bool
+    size: int
+    reward: float
+
+
 def summary(book: Book) -> dict[str, Any]:
-    """How the experiment stands, in plain values."""
+    """Return how the experiment stands, in plain values. ``decisions`` does not count those that were voided."""
     d, o = decisions.c, outcomes.c
     latest = sa.select(o.decision, sa.func.max(o.revision).label("revision")).where(o.experiment == book.id)
     last = latest.group_by(o.decision).subquery()
     told = (
-        sa.select(o.arm, o.kind, o.imputed, sa.func.count(), sa.func.sum(o.reward))
+        sa.select(o.arm, o.kind, o.imputed, sa.func.count(), sa.func.coalesce(sa.func.sum(o.reward), 0.0))
         .select_from(outcomes.join(last, (o.decision == last.c.decision) & (o.revision == last.c.revision)))
         .group_by(o.arm, o.kind, o.imputed)
     )
@@ -114,8 +120,10 @@ def summary(book: Book) -> dict[str, Any]:
         known = book.memory.look(connection)
         asked = {arm: int(count) for arm, count in connection.execute(per_arm)}
         past = {arm: int(count) for arm, count in connection.execute(history)}
-        ends = [tuple(row) for row in connection.execute(told)]
-    outcomes_told = sum(row[3] for row in ends)
+        latest_ones = [_Latest(*row) for row in connection.execute(told)]
+    ends = [row for row in latest_ones if row.kind not in ("withdrawn", "voided")]
+    voided = {row.arm: row.size for row in latest_ones if row.kind == "voided"}
+    outcomes_told = sum(row.size for row in ends)
     return {
         "name": book.name,
         "status": "paused" if known.paused else "running",
@@ -128,17 +136,20 @@ def summary(book: Book) -> dict[str, Any]:
         "decisions": known.decisions,
         "outcomes": outcomes_told,
         "waiting": known.decisions - outcomes_told,
-        "imputed": sum(row[3] for row in ends if row[2]),
-        "amended": sum(row[3] for row in ends if row[1] == "amended"),
+        "imputed": sum(row.size for row in ends if row.imputed),
+        "amended": sum(row.size for row in ends if row.kind == "amended"),
+        "withdrawn": sum(row.size for row in latest_ones if row.kind == "withdrawn"),
+        "voided": sum(voided.values()),
         "history": sum(past.values()),
         "arms": [
             {
                 "arm": i,
                 "name": name,
                 "active": i in known.active,
-                "decisions": asked.get(i, 0),
-                "outcomes": sum(row[3] for row in ends if row[0] == i),
-                "total_reward": float(sum(row[4] for row in ends if row[0] == i)),
+                "decisions": asked.get(i, 0) - voided.get(i, 0),
+                "outcomes": sum(row.size for row in ends if row.arm == i),
+                "total_reward": float(sum(row.reward for row in ends if row.arm == i)),
+                "voided": voided.get(i, 0),
                 "history": past.get(i, 0),
             }
             for i, name in enumerate(known.arms)
@@ -146,34 +157,29 @@ def summary(book: Book) -> dict[str, Any]:
     }
 
 
-def export(book: Book, form: str, target: str | Path | IO[bytes] | None, force: bool) -> Path | IO[bytes]:
-    """Write the decisions to a file, or to anything that takes bytes."""
-    checks.one_of("format", form, FORMATS)
-    if target is None:
-        target = Path(f"{book.name}.{form}")
-    if isinstance(target, (str, Path)):
-        target = Path(target)
-        if target.is_dir() or not target.parent.is_dir():
-            raise OutputError(f"{str(target)!r} cannot be written: name a file in a folder that exists.")
-        if target.exists() and not force:
-            raise OutputError(f"{str(target)!r} exists. Name another file, or pass force=True.")
-    frame = table(book)
-    try:
-        _write(frame, form, target)
-    except OSError as problem:
-        raise OutputError(f"{str(target)!r} cannot be written: {problem.strerror or problem}.") from None
-    return target
+_JSON = (*_PER_ARM, "context", "detail")  # columns of JSON text
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def _write(frame: pd.DataFrame, form: str, target: Path | IO[bytes]) -> None:
+    """Write a table. In CSV, texts that a spreadsheet would take for formulas get an apostrophe before them."""
     if form == "csv":
-        frame.to_csv(target, index=False)
+        texts = {name: frame[name].map(_plain_text) for name in frame.columns if _is_text(frame[name])}
+        frame.assign(**texts).to_csv(target, index=False)
     elif form == "jsonl":
-        frame = frame.assign(**{n: [json.loads(v) for v in frame[n]] for n in _PER_ARM})
-        frame["context"] = [None if v is None else json.loads(v) for v in frame["context"]]
+        columns = [name for name in _JSON if name in frame]
+        frame = frame.assign(**{n: [None if v is None else json.loads(v) for v in frame[n]] for n in columns})
         frame.to_json(target, orient="records", lines=True, date_format="iso", date_unit="us", double_precision=15)
     else:
         try:
             frame.to_parquet(target, index=False)
         except ImportError:
-            raise MissingExtraError("Parquet files need pyarrow: pip install 'doublesampling[data]'") from None
+            raise missing_extra("Parquet files need pyarrow", "data") from None
+
+
+def _is_text(column: pd.Series) -> bool:
+    return bool(pd.api.types.is_object_dtype(column) or pd.api.types.is_string_dtype(column))
+
+
+def _plain_text(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell

@@ -61,6 +61,8 @@ class Receipt:
     version: str
     repeated: bool = False
     """Whether it had been asked before, so that nothing was decided anew."""
+    voided: bool = False
+    """Whether it was not carried out, and counts for nothing."""
 
     @property
     def propensity(self) -> float:
@@ -90,6 +92,7 @@ class Receipt:
             "actor": self.actor,
             "version": self.version,
             "repeated": self.repeated,
+            "voided": self.voided,
         }
 
 
@@ -98,9 +101,10 @@ class Outcome:
     """A stored outcome."""
 
     decision: str
-    reward: float
+    reward: float | None
+    """None where it was withdrawn, or the decision was voided."""
     kind: str
-    """told, imputed or amended."""
+    """told, imputed, amended, withdrawn or voided."""
     imputed: bool
     revision: int
     """1 for the first outcome of a decision; each that supersedes it counts one more."""
@@ -115,8 +119,10 @@ class Outcome:
         return {**self.__dict__, "told_at": self.told_at.isoformat()}
 
 
-def receipt_from_row(row: Any, experiment: str, arms: tuple[str, ...], seed: int, repeated: bool = False) -> Receipt:
-    """A row of the decisions table as a receipt."""
+def receipt_from_row(
+    row: Any, experiment: str, arms: tuple[str, ...], seed: int, *, repeated: bool = False, voided: bool = False
+) -> Receipt:
+    """Return a row of the decisions table as a receipt."""
     return Receipt(
         id=row.id,
         experiment=experiment,
@@ -140,4 +146,5 @@ def receipt_from_row(row: Any, experiment: str, arms: tuple[str, ...], seed: int
         actor=row.actor,
         version=row.version,
         repeated=repeated,
+        voided=voided,
     )

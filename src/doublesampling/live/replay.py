@@ -42,7 +42,7 @@ class Replay:
 
 
 @dataclass
-class _Walk:
+class Walk:
     """The log in memory, and a fold that moves along it. It never looks at stored folds: they might be wrong."""
 
     belief: Any
@@ -50,12 +50,15 @@ class _Walk:
     every: list[Row]
     made: list[int]
     """xid of every decision, sorted."""
+    voided: list[int] = field(init=False)
+    """xid of every void, sorted."""
     seen: Snapshot = field(default_factory=lambda: Snapshot(0, 0))
     fold: Fold = field(init=False)
     kept: list[Fold] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.xids = [row.xid for row in self.every]
+        self.voided = [row.xid for row in self.every if row.kind == "voided"]
         self.fold = Fold(0, self.belief.prior())
 
     def rows(self, since: int) -> Sequence[Row]:
@@ -87,17 +90,22 @@ class _Walk:
             return refold(belief, _Peek(self), amended.place).state
 
     def time_at(self, seen: Snapshot) -> int:
-        """One more than the decisions that a snapshot sees."""
-        settled = bisect_left(self.made, seen.xmin)
-        between = self.made[settled : bisect_right(self.made, seen.xmax - 1)]
-        return settled + sum(seen.sees(xid) for xid in between) + 1
+        """One more than the decisions that a snapshot sees, less those that it sees voided."""
+        return _count_seen(self.made, seen) - _count_seen(self.voided, seen) + 1
+
+
+def _count_seen(xids: list[int], seen: Snapshot) -> int:
+    """How many of these transactions, sorted, a snapshot sees."""
+    settled = bisect_left(xids, seen.xmin)
+    between = xids[settled : bisect_right(xids, seen.xmax - 1)]
+    return settled + sum(seen.sees(xid) for xid in between)
 
 
 @dataclass(frozen=True)
 class _Peek:
     """The same log for a look that must not throw kept folds away."""
 
-    walk: _Walk
+    walk: Walk
 
     def rows(self, since: int) -> Sequence[Row]:
         return self.walk.rows(since)
@@ -116,7 +124,7 @@ def replay(book: Book) -> Replay:
             ((Snapshot.parse(row.snapshot), row) for row in connection.execute(query)),
             key=lambda pair: (pair[0].xmin, pair[1].number),
         )
-    walk = _Walk(book.design.belief, happened, every, sorted(row.xid for _, row in stored))
+    walk = Walk(book.design.belief, happened, every, sorted(row.xid for _, row in stored))
     differences: list[str] = []
     different, most = 0, book.design.belief.arms
     for seen, row in stored:
@@ -131,13 +139,13 @@ def replay(book: Book) -> Replay:
 
 
 def _compare(
-    book: Book, walk: _Walk, seen: Snapshot, row: Any, belief: Any, active: tuple[int, ...], arms: int
+    book: Book, walk: Walk, seen: Snapshot, row: Any, belief: Any, active: tuple[int, ...], arms: int
 ) -> list[str]:
     """What differs between a stored decision and the same one made again."""
     state = walk.state_at(seen, belief)
     if arms < belief.arms:  # an arm that settled for others was not visible to this one yet
         belief = grown(book.design.belief, arms)
-        state = _cut(state, arms)
+        state = cut_state(state, arms)
     context = None if row.context is None else np.array(json.loads(row.context))
     time = walk.time_at(seen) + row.position
     again = decide_at(
@@ -161,5 +169,6 @@ def _compare(
     return found
 
 
-def _cut(state: Any, arms: int) -> Any:
+def cut_state(state: Any, arms: int) -> Any:
+    """Return the state of the first arms only."""
     return type(state)(**{name: getattr(state, name)[:arms].copy() for name in state.__dataclass_fields__})

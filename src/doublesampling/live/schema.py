@@ -1,4 +1,4 @@
-"""The tables of a store. Rows are only ever added; snapshots alone are a cache and may be thrown away.
+"""The tables of a store. Rows are only ever added; snapshots are a cache, and the health table is a mark.
 
 There are no foreign keys on purpose: PostgreSQL checks them by locking the row referred to, and every ``ask`` would
 then lock the one row of its experiment. Nothing can be deleted, so a checked reference stays right.
@@ -10,7 +10,18 @@ from typing import Any
 import sqlalchemy as sa
 
 VERSION_TABLE = "ds_version"
-APPEND_ONLY = ("ds_experiments", "ds_decisions", "ds_outcomes", "ds_events", "ds_eras", "ds_keys")
+HEAD = 4
+"""The schema version that this package reads and writes."""
+APPEND_ONLY = (
+    "ds_experiments",
+    "ds_decisions",
+    "ds_outcomes",
+    "ds_events",
+    "ds_eras",
+    "ds_keys",
+    "ds_reads",
+    "ds_store",
+)
 
 metadata = sa.MetaData()
 Number = sa.BigInteger().with_variant(sa.Integer, "sqlite")
@@ -69,7 +80,10 @@ decisions = sa.Table(
     sa.Column("position", Number, nullable=False),
     sa.Column("unit", sa.Text),
     sa.Column("unit_once", sa.Text),
+    sa.Column("unit_round", Number, nullable=False),  # counts the voided decisions of the unit before this one
     sa.Column("request_key", sa.Text),
+    sa.Column("key_scope", sa.Text, nullable=False),  # who owns the key: an API key's id, or "" for plain Python
+    sa.Column("key_part", Number, nullable=False),  # 0: ask; 1, 2, ...: the items of ask_many; -1: before schema 3
     sa.Column("context", sa.Text),
     sa.Column("arm", Number, nullable=False),
     sa.Column("propensities", sa.Text, nullable=False),
@@ -82,8 +96,8 @@ decisions = sa.Table(
     sa.Column("xid", Number, nullable=False),
     *_audit(),
     sa.UniqueConstraint("experiment", "number", name="ds_decisions_number"),
-    sa.UniqueConstraint("experiment", "unit_once", name="ds_decisions_unit_once"),
-    sa.UniqueConstraint("experiment", "request_key", name="ds_decisions_request_key"),
+    sa.UniqueConstraint("experiment", "unit_once", "unit_round", name="ds_decisions_unit_once"),
+    sa.UniqueConstraint("experiment", "request_key", "key_scope", "key_part", name="ds_decisions_request_key"),
     sa.Index("ds_decisions_xid", "experiment", "xid"),
 )
 
@@ -94,10 +108,10 @@ outcomes = sa.Table(
     sa.Column("experiment", Number, nullable=False),
     sa.Column("decision", sa.Text),  # null: history
     sa.Column("revision", Number, nullable=False),
-    sa.Column("kind", sa.Text, nullable=False),  # told, imputed, amended, history
+    sa.Column("kind", sa.Text, nullable=False),  # told, imputed, amended, withdrawn, voided, history
     sa.Column("imputed", sa.Boolean, nullable=False),
     sa.Column("arm", Number, nullable=False),
-    sa.Column("reward", sa.Double, nullable=False),
+    sa.Column("reward", sa.Double),  # null: withdrawn, voided
     sa.Column("previous", sa.Double),  # the reward that this row supersedes
     sa.Column("place", Number, nullable=False),  # xid of the decision's first outcome
     sa.Column("context", sa.Text),
@@ -117,10 +131,11 @@ events = sa.Table(
     sa.Column("kind", sa.Text, nullable=False),  # pause, resume, drop_arm, add_arm, history
     sa.Column("content", sa.Text, nullable=False),
     sa.Column("request_key", sa.Text),
+    sa.Column("key_scope", sa.Text, nullable=False),
     sa.Column("xid", Number, nullable=False),
     *_audit(),
     sa.UniqueConstraint("experiment", "revision", name="ds_events_revision"),
-    sa.UniqueConstraint("experiment", "request_key", name="ds_events_request_key"),
+    sa.UniqueConstraint("experiment", "request_key", "key_scope", name="ds_events_request_key"),
     sa.Index("ds_events_xid", "experiment", "xid"),
 )
 
@@ -153,7 +168,40 @@ keys = sa.Table(  # of the service; a revocation is a row too
     sa.Column("role", sa.Text),
     sa.Column("experiment", sa.Text),  # null: every experiment
     sa.Column("label", sa.Text),
+    sa.Column("expires", Instant),  # null: never; of a revocation: when it takes effect, null for at once
+    sa.Column("scopes", sa.Text),  # null: those of the role
+    sa.Column("replaces", sa.Text),  # the key that this one was rotated from
     *_audit(),
     sa.UniqueConstraint("key", "kind", name="ds_keys_kind"),
     sa.UniqueConstraint("digest", name="ds_keys_digest"),
+)
+
+reads = sa.Table(  # of the service: who looked at what, and who exported it
+    "ds_reads",
+    metadata,
+    sa.Column("seq", Number, primary_key=True),
+    sa.Column("action", sa.Text, nullable=False),
+    sa.Column("experiment", sa.Text),
+    sa.Column("detail", sa.Text),
+    sa.Column("count", Number, nullable=False),  # how often between at and until
+    sa.Column("until", Instant, nullable=False),
+    *_audit(),
+    sa.Index("ds_reads_experiment", "experiment", "seq"),
+)
+
+incarnations = sa.Table(  # pg_restore loads tables by name: this one comes after those whose rows it vouches for
+    "ds_store",
+    metadata,
+    sa.Column("seq", Number, primary_key=True),
+    sa.Column("identity", sa.Text, nullable=False),  # of the store, the same for ever
+    sa.Column("incarnation", sa.Text, nullable=False, unique=True),  # a new one after every restore
+    sa.Column("kind", sa.Text, nullable=False),  # made, upgraded, restored
+    *_audit(),
+)
+
+health = sa.Table(  # one row, written by the check that the store can be written
+    "ds_health",
+    metadata,
+    sa.Column("id", Number, primary_key=True, autoincrement=False),
+    sa.Column("at", Instant, nullable=False),
 )

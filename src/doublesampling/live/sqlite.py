@@ -1,7 +1,9 @@
 """SQLite: one file, one writer at a time, and every commit on the disk before it is acknowledged."""
 
+import os
 import sqlite3
 import time
+import urllib.parse
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,14 +13,21 @@ import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.engine import Connection, Engine
 
-from doublesampling.errors import StorageError
+from doublesampling.errors import StorageError, StorageReplacedError
 from doublesampling.live import troubles
+from doublesampling.live.files import DatabaseFiles
+from doublesampling.live.identity import Incarnation, Moment, check_schema
 from doublesampling.live.queue import Queue
 from doublesampling.live.schema import decisions, events, outcomes
 from doublesampling.live.snapshot import Snapshot
 from doublesampling.live.store import Store
 
 _PATIENCE = 120.0  # seconds; the queue keeps waits far below
+# sqlite3's .restore and the like change the schema's version even where they bring back the same tables
+_INCARNATION = (
+    "SELECT identity, incarnation, (SELECT schema_version FROM pragma_schema_version), "
+    "(SELECT version_num FROM ds_version) FROM ds_store ORDER BY seq DESC LIMIT 1"
+)
 
 
 class SqliteStore(Store):
@@ -33,30 +42,107 @@ class SqliteStore(Store):
             raise StorageError(f"The folder {str(self.path.parent)!r} does not exist. Make it, or name another file.")
         if self.path.is_dir():
             raise StorageError(f"{str(self.path)!r} is a folder. Name a file in it: {url}/trial.db.")
+        self._files = DatabaseFiles(self.path)
         self._queue = Queue(self.path)
 
     def exists(self) -> bool:
         """Whether the file is there and holds anything."""
         return self.path.exists() and self.path.stat().st_size > 0
 
+    def replaced(self) -> bool:
+        """Whether the file that is open is no longer the one at the path."""
+        return self._files.replaced()
+
+    @property
+    def read_only(self) -> bool:
+        """Whether the file may only be read: it, or its folder, or the URL says so."""
+        if self.url.query.get("mode") == "ro" or "immutable" in self.url.query:
+            return True
+        if not self.path.exists():
+            return False
+        sides = [self.path.with_name(self.path.name + side) for side in ("-wal", "-shm")]
+        writable = os.access(self.path.parent, os.W_OK) or all(os.access(side, os.W_OK) for side in sides)
+        return not (writable and os.access(self.path, os.W_OK))
+
     def make_engine(self) -> Engine:
-        """Connections in WAL mode with full synchronous commits, which begin transactions as we say."""
-        engine = sa.create_engine(self.url, connect_args={"timeout": _PATIENCE, "check_same_thread": False})
-        event.listen(engine, "connect", _set_up)
+        """Return connections in WAL mode with full synchronous commits, which begin transactions as we say."""
+        engine = sa.create_engine("sqlite://", creator=self._connect, poolclass=sa.pool.QueuePool)
+        event.listen(engine, "connect", self._set_up)
         event.listen(engine, "begin", _begin)
         return engine
+
+    def _connect(self) -> sqlite3.Connection:
+        if not self.read_only and not self._files.known:
+            self._files.make()
+        address = self._address()
+        return self._files.open(lambda: sqlite3.connect(address, uri=True, timeout=_PATIENCE, check_same_thread=False))
+
+    def _address(self) -> str:
+        """The file as SQLite takes it: never made anew where it has vanished, and an archive without side files."""
+        settings = {"mode": "rw"} | {k: str(v) for k, v in self.url.query.items() if k in ("mode", "immutable")}
+        if self.read_only:
+            settings["mode"] = "ro"
+            log = self.path.with_name(self.path.name + "-wal")
+            folder = os.access(self.path.parent, os.W_OK)
+            if not folder and not (log.exists() and log.stat().st_size > 0):
+                settings["immutable"] = "1"  # nobody can write here, and SQLite could not make its side files
+        return f"{self.path.as_uri()}?{urllib.parse.urlencode(settings)}"
+
+    def _set_up(self, connection: Any, record: Any) -> None:
+        connection.isolation_level = None  # the driver would begin transactions by itself, and too late
+        cursor = connection.cursor()
+        cursor.execute(f"PRAGMA busy_timeout={int(1000 * _PATIENCE)}")
+        if cursor.execute("PRAGMA journal_mode").fetchone()[0] != "wal" and not self.read_only:
+            _turn_on_wal(cursor)
+        cursor.execute("PRAGMA synchronous=FULL")
+        cursor.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()  # now the side files are open
+        cursor.close()
+        record.info["files"] = self._files.opened()
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Wait in the queue, then write: an immediate transaction never has to be given up half-way."""
         engine = self.engine.execution_options(writes=True)
         with self._queue.turn(), troubles.translated(self.where), engine.begin() as connection:
+            self._check_files(connection)
+            yield connection
+            self._check_files(connection)  # the last thing before the commit
+        self.note_commit()
+
+    @contextmanager
+    def replacing(self) -> Iterator[sqlite3.Connection]:
+        """A connection of its own, while all writers wait: for a restore, which writes every page."""
+        with self._queue.turn(), troubles.translated(self.where), self.engine.connect() as connection:
+            self._check_files(connection)
+            live = connection.connection.driver_connection
+            assert isinstance(live, sqlite3.Connection)
+            yield live
+            self._check_files(connection)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that reads one consistent picture of the file at the path."""
+        with super().reading() as connection:
+            self._check_files(connection)
             yield connection
 
-    def see(self, connection: Connection, experiment: int) -> Snapshot:
-        """Everything up to the last transaction that wrote."""
+    def _check_files(self, connection: Connection) -> None:
+        self._files.check(connection.info["files"])
+
+    def incarnation(self, connection: Connection) -> Incarnation:
+        """Return which store, and which incarnation of it, this transaction meets."""
+        found = connection.exec_driver_sql(_INCARNATION).first()
+        if found is None:
+            raise StorageReplacedError(
+                f"{self.where} lost the row that names it. Restore it: doublesampling db restore"
+            )
+        check_schema(int(found[3]), self.where)
+        return self.meet(Incarnation(found[0], found[1], (found[2],)))
+
+    def moment(self, connection: Connection, experiment: int) -> Moment:
+        """Return what this transaction sees: everything up to the last transaction that wrote."""
         following = self.draw_xid(connection, experiment)
-        return Snapshot(following, following)
+        return Moment(Snapshot(following, following), self.incarnation(connection))
 
     def draw_xid(self, connection: Connection, experiment: int) -> int:
         """One more than any row of the experiment carries; inside the immediate transaction nobody else can take it."""
@@ -73,15 +159,10 @@ class SqliteStore(Store):
         first = int(connection.execute(query).scalar() or 0) + 1
         return list(range(first, first + count))
 
-
-def _set_up(connection: Any, _: Any) -> None:
-    connection.isolation_level = None  # the driver would begin transactions by itself, and too late
-    cursor = connection.cursor()
-    cursor.execute(f"PRAGMA busy_timeout={int(1000 * _PATIENCE)}")
-    if cursor.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-        _turn_on_wal(cursor)
-    cursor.execute("PRAGMA synchronous=FULL")
-    cursor.close()
+    def close(self) -> None:
+        """Give the connections back; what is at the path then counts as this store."""
+        super().close()
+        self._files.forget()
 
 
 def _turn_on_wal(cursor: Any) -> None:

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
+from sqlalchemy.engine import Connection
 
 from doublesampling.live.book import Book
+from doublesampling.live.identity import Incarnation
 from doublesampling.live.schema import decisions
 
 _SETTLED = datetime.timedelta(seconds=60)  # a gap in the numbers older than this is never filled
@@ -20,7 +22,10 @@ _MARKS = 512
 
 @dataclass
 class Tally:
-    """Counts per arm up to some decision. ``marks`` holds the counts on the way, thinned out as they grow."""
+    """Counts per arm up to some decision, of what was drawn: decisions that were voided later count too.
+
+    ``marks`` holds the counts on the way, thinned out as they grow.
+    """
 
     book: Book
     number: int = 0
@@ -36,19 +41,21 @@ class Tally:
     stride: int = 1
     complete: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
+    incarnation: Incarnation | None = None
+    last: str | None = None
+    """The id of the decision up to which was counted; where the store does not hold it, all is counted again."""
 
     def advance(self, most: int) -> None:
         """Read at most so many more decisions."""
         with self.lock:
-            columns = (decisions.c.number, decisions.c.arm, decisions.c.propensities, decisions.c.at)
-            query = (
-                sa.select(*columns)
-                .where(decisions.c.experiment == self.book.id, decisions.c.number > self.number)
-                .order_by(decisions.c.number)
-                .limit(most)
-            )
             with self.book.store.reading() as connection:
-                rows = connection.execute(query).all()
+                found = self.book.store.incarnation(connection)
+                rows = self._read(connection, most)
+                if found != self.incarnation or (self.last is not None and (not rows or rows[0].id != self.last)):
+                    self._begin_again()
+                    rows = self._read(connection, most)
+                self.incarnation = found
+            rows = rows[1:] if self.last is not None else rows
             self.complete = len(rows) < most
             long_ago = datetime.datetime.now(datetime.UTC) - _SETTLED
             settled, last = 0, self.number
@@ -58,6 +65,18 @@ class Tally:
                 settled, last = settled + 1, row.number
             if settled:
                 self._count(rows[:settled])
+
+    def _read(self, connection: Connection, most: int) -> Sequence[Any]:
+        """The decision up to which was counted, and at most so many behind it."""
+        columns = [decisions.c[name] for name in ("id", "number", "arm", "propensities", "at")]
+        query = sa.select(*columns).where(decisions.c.experiment == self.book.id, decisions.c.number >= self.number)
+        return connection.execute(query.order_by(decisions.c.number).limit(most + (self.last is not None))).all()
+
+    def _begin_again(self) -> None:
+        """Forget what was counted in a store that has been restored since."""
+        fresh = Tally(self.book)
+        for name in ("number", "counts", "expected", "variance", "judged", "played", "marks", "stride", "last"):
+            setattr(self, name, getattr(fresh, name))
 
     def _count(self, rows: Sequence[Any]) -> None:
         shares = [json.loads(row.propensities) for row in rows]
@@ -74,7 +93,7 @@ class Tally:
         self.played += chosen[known].sum(axis=0)
         self.judged += int(known.sum())
         sums = self.counts + chosen.cumsum(axis=0)
-        self.counts, self.number = sums[-1], rows[-1].number
+        self.counts, self.number, self.last = sums[-1], rows[-1].number, rows[-1].id
         self.marks += [(row.number, sums[i].tolist()) for i, row in enumerate(rows) if row.number % self.stride == 0]
         while len(self.marks) > 2 * _MARKS:
             self.stride *= 2

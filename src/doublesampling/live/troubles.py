@@ -58,7 +58,15 @@ def _from_sqlite(name: str, said: str, where: str) -> errors.DoubleSamplingError
     if name == "SQLITE_NOTADB":
         return errors.NotOursError(f"{where} is not a SQLite database. Name another file.")
     if name.startswith("SQLITE_CANTOPEN"):
-        return errors.StorageError(f"{where} cannot be opened. Check that the folder exists and may be written.")
+        return errors.StorageError(
+            f"{where} cannot be opened. Check that the folder exists and may be written; an archive that has a -wal "
+            "file beside it must be copied with that file to such a folder."
+        )
+    if said.startswith("no such table: ds_"):
+        return errors.StorageReplacedError(
+            f"{where} no longer holds the tables of this version ({said}). If it was restored from an older copy, run: "
+            "doublesampling db upgrade"
+        )
     if name.startswith("SQLITE_CORRUPT"):
         return errors.StorageError(f"{where} is damaged ({said}). Restore it from a copy.")
     return errors.StorageError(f"{where} failed: {said}. {_AGAIN}")
@@ -75,6 +83,11 @@ def _from_postgresql(state: str, said: str, where: str) -> errors.DoubleSampling
         return errors.StorageError(f"The database of {where} does not exist. Make it with createdb, or name another.")
     if state == "53300":
         return errors.StorageBusyError(f"{where} has no free connection. Raise max_connections, or use a pooler.")
+    if state == "42P01" and '"ds_' in said:
+        return errors.StorageReplacedError(
+            f"{where} no longer holds the tables of this version ({said}). If it was restored from an older copy, run: "
+            "doublesampling db upgrade"
+        )
     if state.startswith("28"):
         return errors.StorageError(f"{where} refused the user or password. Check the URL.")
     return errors.StorageError(f"{where} failed: {said}. Is the server running and reachable? {_AGAIN}")

@@ -8,12 +8,11 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from doublesampling import __version__
-from doublesampling.errors import NotFoundError, NotOursError, TooNewError, TooOldError
-from doublesampling.live.schema import APPEND_ONLY, VERSION_TABLE, decisions, eras, events, experiments, outcomes
+from doublesampling.errors import NotFoundError, NotOursError
+from doublesampling.live.eras import check_era, newest
+from doublesampling.live.identity import check_schema
+from doublesampling.live.schema import APPEND_ONLY, HEAD, VERSION_TABLE, eras
 from doublesampling.live.store import Store
-
-HEAD = 2
-"""The schema version that this package reads and writes."""
 
 
 def schema_version(connection: Connection, where: str) -> int | None:
@@ -41,20 +40,8 @@ def check(store: Store) -> None:
         version = schema_version(connection, store.where)
         if version is None:
             raise NotFoundError(f"{store.where} holds no experiments yet. Experiment.create makes the first.")
-        _compare(version, store.where)
-        _check_era(connection, store.where)
-
-
-def _compare(version: int, where: str) -> None:
-    if version > HEAD:
-        raise TooNewError(
-            f"{where} has schema {version}; doublesampling {__version__} knows up to {HEAD}. "
-            "Update the package: pip install --upgrade doublesampling."
-        )
-    if version < HEAD:
-        raise TooOldError(
-            f"{where} has schema {version}, this package wants {HEAD}. Make a copy, then run: doublesampling db upgrade"
-        )
+        check_schema(version, store.where, store.read_only)
+        check_era(connection, store.where)
 
 
 def ensure(store: Store) -> None:
@@ -73,7 +60,7 @@ def upgrade(store: Store) -> tuple[int, int]:
     with store.changing() as connection:
         before = schema_version(connection, store.where) or 0
         if before > HEAD:
-            _compare(before, store.where)
+            check_schema(before, store.where)
         if before < HEAD:
             _migrate(connection)
         _begin_era(connection)
@@ -81,7 +68,7 @@ def upgrade(store: Store) -> tuple[int, int]:
     return before, HEAD
 
 
-def _migrate(connection: Connection) -> None:
+def _migrate(connection: Connection, to: str = "head") -> None:
     from alembic.config import Config
     from alembic.runtime.environment import EnvironmentContext
     from alembic.script import ScriptDirectory
@@ -89,41 +76,17 @@ def _migrate(connection: Connection) -> None:
     script = ScriptDirectory(str(Path(__file__).parent / "migrations"))
 
     def steps(revision: Any, _: Any) -> Any:
-        return script._upgrade_revs("head", revision)  # what alembic's own command does
+        return script._upgrade_revs(to, revision)  # what alembic's own command does
 
     with EnvironmentContext(Config(), script, fn=steps) as environment:
         environment.configure(connection=connection, version_table=VERSION_TABLE, transaction_per_migration=False)
         environment.run_migrations()
 
 
-def _newest(connection: Connection) -> tuple[int, int]:
-    """The highest transaction number in the store, and the one that the server would give next; PostgreSQL only."""
-    highest = [  # per experiment, because the index begins with it
-        sa.func.max(sa.select(sa.func.max(table.c.xid)).where(table.c.experiment == experiments.c.id).scalar_subquery())
-        for table in (decisions, outcomes, events)
-    ]
-    found = connection.execute(sa.select(*highest).select_from(experiments)).one()
-    following = int(connection.execute(sa.text("SELECT pg_snapshot_xmax(pg_current_snapshot())::text")).scalar_one())
-    shift = int(connection.execute(sa.select(sa.func.coalesce(sa.func.max(eras.c.offset), 0))).scalar_one())
-    return max((int(x) for x in found if x is not None), default=0), following + shift
-
-
-def _check_era(connection: Connection, where: str) -> None:
-    """A dump restored on another server meets smaller transaction numbers there; new rows would look old."""
-    if connection.dialect.name != "postgresql":
-        return
-    highest, following = _newest(connection)
-    if highest >= following:
-        raise TooOldError(
-            f"{where} was restored from another server, whose transaction numbers were higher. "
-            "Run: doublesampling db upgrade"
-        )
-
-
 def _begin_era(connection: Connection) -> None:
     if connection.dialect.name != "postgresql":
         return
-    highest, following = _newest(connection)
+    highest, following = newest(connection)
     if highest >= following:
         now = datetime.datetime.now(datetime.UTC)
         row = {"offset": highest, "actor": "db upgrade", "at": now, "version": __version__}

@@ -5,17 +5,30 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import sqlalchemy as sa
 from fastapi import FastAPI
 from fastapi.responses import FileResponse, PlainTextResponse
 from fastapi.staticfiles import StaticFiles
 
 from doublesampling import __version__
-from doublesampling.service import decisions, experiments, export, problems, results, whatif
+from doublesampling.service import (
+    arms,
+    audit,
+    catalog,
+    decisions,
+    experiments,
+    export,
+    outcomes,
+    overview,
+    problems,
+    results,
+    units,
+    whatif,
+)
 from doublesampling.service import messages as m
 from doublesampling.service.access import Anyone, Reader, TheDesk
 from doublesampling.service.desk import Desk
 from doublesampling.service.guard import BODY, SECONDS, Guard
+from doublesampling.service.scopes import shown
 
 STATIC = Path(__file__).parent / "static"
 _ABOUT = "Live experiments that decide by sampling twice: ask which arm, tell what came of it."
@@ -31,9 +44,11 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def create_app(storage: str | None = None, *, seconds: float = SECONDS, body: int = BODY) -> FastAPI:
-    """The service over a store, which is made where there is none."""
-    desk = Desk(storage)
+def create_app(
+    storage: str | None = None, *, seconds: float = SECONDS, body: int = BODY, require_keys: bool = False
+) -> FastAPI:
+    """Make the service over a store, which is made where there is none. See ``KeyCache`` for ``require_keys``."""
+    desk = Desk(storage, require_keys)
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
@@ -53,8 +68,8 @@ def create_app(storage: str | None = None, *, seconds: float = SECONDS, body: in
     )
     app.state.desk = desk
     problems.install(app)
-    for room in (experiments, decisions, results, export, whatif):
-        app.include_router(room.router)
+    for part in (experiments, catalog, arms, decisions, outcomes, units, overview, results, audit, export, whatif):
+        app.include_router(part.router)
     _add_own_routes(app)
     _describe_problems(app)
     app.add_middleware(Guard, desk=lambda: desk, seconds=seconds, body=body)
@@ -64,13 +79,8 @@ def create_app(storage: str | None = None, *, seconds: float = SECONDS, body: in
 def _add_own_routes(app: FastAPI) -> None:
     @app.get("/healthz", tags=["operation"])
     async def healthz(desk: TheDesk) -> m.Healthy:
-        """Whether the service and its store answer. Needs no key and tells nothing else."""
-
-        def touch() -> None:
-            with desk.store.reading() as connection:
-                connection.execute(sa.text("SELECT 1"))
-
-        await desk.run(touch)
+        """Check that the service and its store work. Needs no key and tells nothing else."""
+        await desk.check_health()
         return m.Healthy(status="ok")
 
     @app.get("/metrics", tags=["operation"], response_class=PlainTextResponse)
@@ -84,7 +94,8 @@ def _add_own_routes(app: FastAPI) -> None:
     async def me(caller: Anyone) -> m.Me:
         """What the key of this request may do."""
         return m.Me(
-            role=caller.role,  # type: ignore[arg-type]
+            role=caller.role,
+            scopes=shown(caller.scopes).split(","),
             experiment=caller.experiment,
             keyless=caller.keyless,
             version=__version__,

@@ -1,120 +1,170 @@
 """Routes of files: the log as CSV, JSON lines or Parquet, written page by page, so that no log is too long."""
 
 import io
-import tempfile
-from collections.abc import Iterator
-from typing import IO, Any
+from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 
-from doublesampling.errors import MissingExtraError
-from doublesampling.live import reading
+from doublesampling.errors import missing_extra
+from doublesampling.live import audit, reading
 from doublesampling.live.experiment import Experiment
-from doublesampling.service.access import Reader, TheDesk
+from doublesampling.service.access import Caller, Reader, TheDesk
+from doublesampling.service.desk import Desk
 
 router = APIRouter(prefix="/v1/experiments/{name}", tags=["results"])
 _PAGE = 5000  # decisions in memory at once
-_PIECE = 1 << 18
-
-
-def _answer(pieces: Iterator[bytes], experiment: Experiment, form: str, media: str) -> StreamingResponse:
-    plain = "".join(c if c.isascii() and c.isalnum() else "-" for c in experiment.name)[:80]
-    headers = {"Content-Disposition": f'attachment; filename="{plain}.{form}"'}
-    return StreamingResponse(pieces, media_type=media, headers=headers)
 
 
 def _file(media: str, about: str) -> dict[int | str, dict[str, Any]]:
     return {200: {"content": {media: {"schema": {"type": "string", "format": "binary"}}}, "description": about}}
 
 
-@router.get("/export.csv", response_class=StreamingResponse, responses=_file("text/csv", "one line per decision"))
-async def export_csv(desk: TheDesk, caller: Reader, name: str) -> StreamingResponse:
-    """The decisions with their latest outcomes as CSV."""
+FORMS = {
+    "csv": ("text/csv", "one line each"),
+    "jsonl": ("application/x-ndjson", "one JSON object per line"),
+    "parquet": ("application/vnd.apache.parquet", "a Parquet file"),
+}
+
+
+def _add_routes(form: str) -> None:
+    """Add the files of one form: the decisions, and the audit trail."""
+    media, about = FORMS[form]
+    options: dict[str, Any] = {"response_class": StreamingResponse, "responses": _file(media, about)}
+
+    async def export(desk: TheDesk, caller: Reader, name: str) -> StreamingResponse:
+        return await _export(desk, caller, name, form, _decisions)
+
+    async def export_audit(desk: TheDesk, caller: Reader, name: str) -> StreamingResponse:
+        return await _export(desk, caller, name, form, _audit)
+
+    export.__doc__ = f"Export the decisions with their latest outcomes: {about}."
+    export_audit.__doc__ = f"Export the audit trail, one entry per decision, outcome, correction and event: {about}."
+    router.get(f"/export.{form}", name=f"export_{form}", **options)(export)
+    router.get(f"/audit.{form}", name=f"audit_{form}", **options)(export_audit)
+
+
+def _decisions(experiment: Experiment, after: Any) -> tuple[Any, Any]:
+    """A page of decisions behind a number, and the number to go on from; None at the end."""
+    frame = reading.table(experiment._book, after=after or 0, limit=_PAGE)
+    return frame, int(frame["number"].iloc[-1]) if len(frame) == _PAGE else None
+
+
+def _audit(experiment: Experiment, after: Any) -> tuple[Any, Any]:
+    """The same of the audit trail, by its cursor."""
+    frame = audit.frame(experiment._book, after, _PAGE)
+    return frame, frame["cursor"].iloc[-1] if len(frame) == _PAGE else None
+
+
+Read = Callable[[Experiment, Any], tuple[Any, Any]]
+
+
+async def _export(desk: Desk, caller: Caller, name: str, form: str, read: Read) -> StreamingResponse:
     experiment = await desk.experiment(name)
-    return _answer(await desk.run(_begun, _text(experiment, "csv")), experiment, "csv", "text/csv")
+    pieces = _pieces(desk, caller, experiment, read, _Parquet() if form == "parquet" else _Text(form))
+    first = await anext(pieces)  # what fails at once still fails as a problem
 
-
-@router.get(
-    "/export.jsonl",
-    response_class=StreamingResponse,
-    responses=_file("application/x-ndjson", "one JSON object per decision and line"),
-)
-async def export_jsonl(desk: TheDesk, caller: Reader, name: str) -> StreamingResponse:
-    """The decisions with their latest outcomes as JSON lines."""
-    experiment = await desk.experiment(name)
-    return _answer(await desk.run(_begun, _text(experiment, "jsonl")), experiment, "jsonl", "application/x-ndjson")
-
-
-@router.get(
-    "/export.parquet",
-    response_class=StreamingResponse,
-    responses=_file("application/vnd.apache.parquet", "a Parquet file"),
-)
-async def export_parquet(desk: TheDesk, caller: Reader, name: str) -> StreamingResponse:
-    """The decisions with their latest outcomes as a Parquet file."""
-    experiment = await desk.experiment(name)
-    file = await desk.run(_parquet, experiment)
-    return _answer(_read(file), experiment, "parquet", "application/vnd.apache.parquet")
-
-
-def _begun(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """The same pieces, the first of them made already: what fails at once still fails as a problem."""
-    first = next(pieces, b"")
-
-    def every() -> Iterator[bytes]:
+    async def every() -> AsyncIterator[bytes]:
         yield first
-        yield from pieces
+        async for piece in pieces:
+            yield piece
 
-    return every()
-
-
-def _pages(experiment: Experiment) -> Iterator[Any]:
-    after = 0
-    while True:
-        frame = reading.table(experiment._book, after=after, limit=_PAGE)
-        if len(frame) or after == 0:
-            yield frame
-        if len(frame) < _PAGE:
-            return
-        after = int(frame["number"].iloc[-1])
+    plain = "".join(c if c.isascii() and c.isalnum() else "-" for c in experiment.name)[:80]
+    suffix = "-audit" if read is _audit else ""
+    headers = {"Content-Disposition": f'attachment; filename="{plain}{suffix}.{form}"'}
+    return StreamingResponse(every(), media_type=FORMS[form][0], headers=headers)
 
 
-def _text(experiment: Experiment, form: str) -> Iterator[bytes]:
-    for i, frame in enumerate(_pages(experiment)):
+async def _pieces(
+    desk: Desk, caller: Caller, experiment: Experiment, read: Read, write: Callable[[Any], bytes]
+) -> AsyncIterator[bytes]:
+    """The file in pieces, one per page; each page is read and written in a thread for long reads."""
+
+    def page(after: Any) -> tuple[bytes, Any]:
+        frame, following = read(experiment, after)
+        piece = write(frame) if len(frame) or after is None else b""
+        return piece + (write(None) if following is None else b""), following
+
+    after = None
+    with desk.exporting(caller.shown):
+        while True:
+            piece, after = await desk.next_page(page, after)
+            yield piece
+            if after is None:
+                return
+
+
+class _Text:
+    """Frames as CSV or JSON lines; None ends the file."""
+
+    def __init__(self, form: str) -> None:
+        self._form, self._begun = form, False
+
+    def __call__(self, frame: Any) -> bytes:
+        if frame is None:
+            return b""
         written = io.BytesIO()
-        reading._write(frame, form, written)
+        reading._write(frame, self._form, written)
         text = written.getvalue()
-        yield text if form == "jsonl" or i == 0 else text.partition(b"\n")[2]  # one line of headings is enough
+        headed, self._begun = self._form == "csv" and self._begun, True
+        return text.partition(b"\n")[2] if headed else text  # one line of headings is enough
 
 
-def _parquet(experiment: Experiment) -> IO[bytes]:
-    try:
-        import pyarrow as pa  # type: ignore[import-untyped]
-        import pyarrow.parquet as pq  # type: ignore[import-untyped]
-    except ImportError:
-        raise MissingExtraError(
-            "Parquet files need pyarrow on the server: pip install 'doublesampling[data]'"
-        ) from None
-    file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  _read closes it, when all is sent
-    writer = None
-    for frame in _pages(experiment):
-        page = pa.Table.from_pandas(_typed(frame), preserve_index=False)
-        writer = writer or pq.ParquetWriter(file, page.schema)
-        writer.write_table(page.cast(writer.schema))
-    assert writer is not None
-    writer.close()
-    file.seek(0)
-    return file
+class _Parquet:
+    """Frames as a Parquet file; None ends it."""
+
+    def __init__(self) -> None:
+        try:
+            import pyarrow as pa  # type: ignore[import-untyped]
+            import pyarrow.parquet as pq  # type: ignore[import-untyped]
+        except ImportError:
+            raise missing_extra("Parquet files need pyarrow on the server", "data") from None
+        self._arrow, self._parquet, self._out = pa, pq, _Sink()
+        self._writer: Any = None
+
+    def __call__(self, frame: Any) -> bytes:
+        if frame is None:
+            self._writer.close()
+        else:
+            page = self._arrow.Table.from_pandas(_typed(frame), preserve_index=False)
+            self._writer = self._writer or self._parquet.ParquetWriter(self._out, page.schema)
+            self._writer.write_table(page.cast(self._writer.schema))
+        return self._out.take()
+
+
+class _Sink(io.RawIOBase):
+    """A file that hands out what was written since the last time."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def writable(self) -> bool:
+        """It may be written."""
+        return True
+
+    def write(self, part: Any) -> int:
+        """Keep a piece until ``take``."""
+        self._parts.append(bytes(part))
+        self._size += len(self._parts[-1])
+        return len(self._parts[-1])
+
+    def tell(self) -> int:
+        """How much was written in all."""
+        return self._size
+
+    def take(self) -> bytes:
+        """Hand out what is kept."""
+        found, self._parts = b"".join(self._parts), []
+        return found
 
 
 def _typed(frame: Any) -> Any:
     """Texts stay texts on a page where all of them are missing."""
-    texts = [c for c in ("unit", "request_key", "context", "reason") if c in frame]
+    texts = [c for c in ("decision", "unit", "request_key", "context", "arm_name", "reason", "detail") if c in frame]
     return frame.astype(dict.fromkeys(texts, "string"))
 
 
-def _read(file: IO[bytes]) -> Iterator[bytes]:
-    with file:
-        while piece := file.read(_PIECE):
-            yield piece
+for _form in FORMS:
+    _add_routes(_form)

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, FiniteFloat
 
-from doublesampling.service.messages import Request
+from doublesampling.service.messages import ExperimentView, Request
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
@@ -42,6 +42,63 @@ class Posterior(BaseModel):
     arms: list[Believed]
 
 
+class Difference(BaseModel):
+    """The posterior of the difference between two arms' expected rewards."""
+
+    reference: int = Field(description="the arm that is subtracted")
+    mean: float | None
+    low: float = Field(description="lower end of the central 95 % credible interval of the difference")
+    high: float
+    probability_better: Share
+
+
+class ArmResult(BaseModel):
+    """An arm's counts and posterior. Counts are null while a long log is still being counted."""
+
+    arm: int
+    name: str
+    code: str | None
+    active: bool
+    assigned: int | None = Field(description="decisions for this arm, voided ones not counted")
+    outcomes: int | None = Field(description="how many of them have an outcome")
+    total: float | None = Field(description="the sum of these outcomes: the successes where rewards are 0 or 1")
+    waiting: int | None
+    share: float | None = Field(description="of all decisions")
+    history: int | None = Field(description="outcomes from before the experiment")
+    voided: int | None
+    observations: int = Field(description="outcomes that the posterior knows, history included")
+    posterior_mean: float | None
+    sd: float | None
+    low: float | None = Field(description="lower end of the central 95 % credible interval")
+    high: float | None
+    probability_optimal: float
+    next_allocation: float | None = Field(description="with which probability it would come next; null: not known")
+    difference: Difference | None
+
+
+class Mood(BaseModel):
+    """How the next decision chooses, from the probability of each arm to come next."""
+
+    word: Literal["exploring", "leaning", "exploiting", "unknown"]
+    arm: int | None = Field(description="the arm that is favoured")
+    probability: Share | None
+
+
+class Overview(BaseModel):
+    """How an experiment stands."""
+
+    experiment: ExperimentView
+    context: list[float] | None
+    context_source: Literal["asked", "recent", "ones"] | None = Field(
+        description="recent: the mean of the latest contexts, ones: there are none yet"
+    )
+    reference: str | None = Field(description="the arm that others are compared with; `best`: the best of the others")
+    horizon: int | None = Field(description="how many decisions the policy plans for")
+    candidates: int = Field(description="N, how many candidates the next decision would draw")
+    mood: Mood
+    arms: list[ArmResult]
+
+
 class Point(BaseModel):
     """A decision of a series."""
 
@@ -59,12 +116,22 @@ class Mark(BaseModel):
     counts: list[int]
 
 
+class Happening(BaseModel):
+    """Something that a chart marks: a pause, a change of arms, history, or corrections of outcomes."""
+
+    kind: Literal["pause", "resume", "add_arm", "drop_arm", "history", "amended", "withdrawn", "voided"]
+    number: int = Field(description="the latest decision before it; 0 where there was none")
+    at: datetime.datetime
+    text: str
+
+
 class Series(BaseModel):
     """The past, reduced. ``complete`` is false while a long log is still being counted: ask again."""
 
     arms: list[str]
     points: list[Point]
     allocation: list[Mark]
+    happenings: list[Happening]
     complete: bool
 
 

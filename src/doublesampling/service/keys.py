@@ -1,29 +1,25 @@
-"""Keys of the service: made once, stored as digests, revoked by a row. A store without keys has no default password.
+"""Keys of the service: made once, stored as digests, ended by a row. A store without keys has no default password.
 
 A key is 256 random bits, so SHA-256 is enough: a slow hash protects secrets that can be guessed, and these cannot.
 """
 
 import datetime
 import hashlib
-import hmac
 import secrets
-import threading
-import time
 from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from doublesampling import checks
-from doublesampling.errors import ConflictError, NotFoundError
+from doublesampling.errors import ConflictError, NotFoundError, SettingError
 from doublesampling.live.book import default_actor, signature
 from doublesampling.live.design import check_text
 from doublesampling.live.schema import experiments, keys
 from doublesampling.live.store import Store
+from doublesampling.service.scopes import ROLES, check_scopes, shown
 
-ROLES = ("reader", "writer", "admin")
-_FRESH = 2.0  # seconds for which a process trusts what it knows of the keys
+_NEVER = datetime.datetime.max.replace(tzinfo=datetime.UTC)
 
 
 @dataclass(frozen=True)
@@ -36,16 +32,55 @@ class Key:
     """The only experiment that it opens; None for all."""
     label: str | None
     made_at: datetime.datetime
-    revoked: bool = False
+    scopes: frozenset[str] = frozenset()
+    expires_at: datetime.datetime | None = None
+    replaces: tuple[str, ...] = ()
+    """The ids of the keys that it was rotated from, the first one last."""
+    revoked_at: datetime.datetime | None = None
+    """When it ends, or ended, because somebody revoked or rotated it."""
 
     @property
     def actor(self) -> str:
         """Who is written beside a row."""
-        return f"key {self.id}" + (f" ({self.label})" if self.label else "")
+        return self._named(self.id)
+
+    @property
+    def actors(self) -> tuple[str, ...]:
+        """The same, and every name that it had before it was rotated."""
+        return tuple(self._named(each) for each in (self.id, *self.replaces))
+
+    @property
+    def owner(self) -> str:
+        """Whose idempotency keys it uses: the first key of its rotations."""
+        return (self.id, *self.replaces)[-1]
+
+    def _named(self, name: str) -> str:
+        return f"key {name}" + (f" ({self.label})" if self.label else "")
+
+    @property
+    def revoked(self) -> bool:
+        """Whether somebody has revoked it, or rotated it and the overlap is over."""
+        return self.revoked_at is not None and self.revoked_at <= datetime.datetime.now(datetime.UTC)
+
+    def ended(self, now: datetime.datetime) -> bool:
+        """Whether it is revoked or expired."""
+        return now >= min(self.revoked_at or _NEVER, self.expires_at or _NEVER)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON; the key itself is not known any more."""
-        return {**self.__dict__, "made_at": self.made_at.isoformat()}
+        now = datetime.datetime.now(datetime.UTC)
+        return {
+            "id": self.id,
+            "role": self.role,
+            "scopes": shown(self.scopes).split(","),
+            "experiment": self.experiment,
+            "label": self.label,
+            "made_at": self.made_at.isoformat(),
+            "expires_at": None if self.expires_at is None else self.expires_at.isoformat(),
+            "replaces": list(self.replaces[:1]),
+            "revoked": self.revoked,
+            "expired": self.expires_at is not None and self.expires_at <= now,
+        }
 
 
 def digest(token: str) -> str:
@@ -53,78 +88,122 @@ def digest(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def create(store: Store, role: str, experiment: str | None = None, label: str | None = None) -> tuple[Key, str]:
+def _check_expiry(expires: datetime.datetime | None, now: datetime.datetime) -> None:
+    if expires is not None and expires <= now:
+        raise SettingError(f"A key must expire in the future, got {expires:%Y-%m-%d %H:%M} UTC.")
+
+
+def create(
+    store: Store,
+    role: str | None = None,
+    experiment: str | None = None,
+    label: str | None = None,
+    *,
+    scopes: str | None = None,
+    expires: datetime.datetime | None = None,
+) -> tuple[Key, str]:
     """Make a key; its text is handed out here and never again."""
-    checks.one_of("role", role, ROLES)
+    name, allowed = check_scopes(role, scopes)
     named = None if experiment is None else check_text("experiment", experiment)
     called = None if label is None else check_text("label", label)
-    token, name = f"ds_{secrets.token_urlsafe(32)}", secrets.token_hex(4)
-    row = {"key": name, "kind": "made", "digest": digest(token), "role": role, "experiment": named, "label": called}
     signed = signature(default_actor())
+    _check_expiry(expires, signed["at"])
+    token = f"ds_{secrets.token_urlsafe(32)}"
+    key = Key(secrets.token_hex(4), name, named, called, signed["at"], allowed, expires)
 
     def work(connection: Connection) -> None:
+        store.incarnation(connection)  # refuses another store
         known = sa.select(experiments.c.id).where(experiments.c.name == named)
         if named is not None and connection.execute(known).first() is None:
             raise NotFoundError(f"{store.where} holds no experiment called {named!r}. Create it first.")
-        connection.execute(sa.insert(keys).values(row | signed))
+        _insert(connection, key, token, signed)
 
     store.attempt(work)
-    return Key(name, role, named, called, signed["at"]), token
+    return key, token
+
+
+def _insert(connection: Connection, key: Key, token: str, signed: dict[str, Any]) -> None:
+    row = {
+        "key": key.id,
+        "kind": "made",
+        "digest": digest(token),
+        "role": key.role,
+        "experiment": key.experiment,
+        "label": key.label,
+        "expires": key.expires_at,
+        "scopes": shown(key.scopes),
+        "replaces": key.replaces[0] if key.replaces else None,
+    }
+    connection.execute(sa.insert(keys).values(row | signed))
+
+
+def _find(connection: Connection, name: str) -> Key:
+    """A key by its id, where it has not ended."""
+    found = next((key for key in _from_rows(connection).values() if key.id == name), None)
+    if found is None:
+        raise NotFoundError(f"No key has the id {name!r}. `doublesampling key list` shows them.")
+    if found.revoked_at is not None:
+        raise ConflictError(f"Key {name!r} was revoked or rotated before. Nothing is left to do.")
+    return found
 
 
 def revoke(store: Store, name: str) -> None:
     """End a key, for good."""
+    signed = signature(default_actor())
 
     def work(connection: Connection) -> None:
-        kinds = set(connection.execute(sa.select(keys.c.kind).where(keys.c.key == name)).scalars())
-        if not kinds:
-            raise NotFoundError(f"No key has the id {name!r}. `doublesampling key list` shows them.")
-        if "revoked" in kinds:
-            raise ConflictError(f"Key {name!r} was revoked before. Nothing is left to do.")
-        connection.execute(sa.insert(keys).values({"key": name, "kind": "revoked"} | signature(default_actor())))
+        store.incarnation(connection)
+        _find(connection, name)
+        connection.execute(sa.insert(keys).values({"key": name, "kind": "revoked"} | signed))
 
     store.attempt(work)
+
+
+def rotate(
+    store: Store, name: str, *, overlap: datetime.timedelta, expires: datetime.datetime | None = None
+) -> tuple[Key, str]:
+    """Make a key that replaces another; the old one ends after the overlap. Both own the same units."""
+    signed = signature(default_actor())
+    now = signed["at"]
+    _check_expiry(expires, now)
+    token, fresh = f"ds_{secrets.token_urlsafe(32)}", secrets.token_hex(4)
+
+    def work(connection: Connection) -> Key:
+        store.incarnation(connection)
+        old = _find(connection, name)
+        if old.ended(now):
+            raise ConflictError(f"Key {name!r} has expired. Make a new one: doublesampling key create")
+        key = Key(
+            fresh, old.role, old.experiment, old.label, now, old.scopes, expires or old.expires_at,
+            (old.id, *old.replaces),
+        )  # fmt: skip
+        _insert(connection, key, token, signed)
+        ends = {"key": name, "kind": "revoked", "expires": now + overlap}
+        connection.execute(sa.insert(keys).values(ends | signed))
+        return key
+
+    return store.attempt(work), token
 
 
 def read(store: Store) -> dict[str, Key]:
     """Every key that was ever made, by its digest."""
     with store.reading() as connection:
-        rows = connection.execute(sa.select(keys).order_by(keys.c.seq)).all()
-    ended = {row.key for row in rows if row.kind == "revoked"}
-    return {
-        row.digest: Key(row.key, row.role, row.experiment, row.label, row.at, row.key in ended)
-        for row in rows
-        if row.kind == "made"
-    }
+        store.incarnation(connection)  # keys of another store open nothing here
+        return _from_rows(connection)
 
 
-class Ring:
-    """The keys as a process knows them, read again every two seconds: a revoked key dies within that time."""
-
-    def __init__(self, store: Store) -> None:
-        self._store, self._lock = store, threading.Lock()
-        self._keys: dict[str, Key] = {}
-        self._read_at = -1e9
-
-    def stale(self) -> bool:
-        """Whether the keys should be read again."""
-        return time.monotonic() - self._read_at > _FRESH
-
-    def refresh(self) -> None:
-        """Read the keys, where another thread is not just doing so."""
-        with self._lock:
-            if self.stale():
-                self._keys, self._read_at = read(self._store), time.monotonic()
-
-    @property
-    def empty(self) -> bool:
-        """Whether no key was ever made. Revoking the last one does not open the door again."""
-        return not self._keys
-
-    def find(self, token: str) -> Key | None:
-        """The key of this text, unless it was revoked."""
-        given = digest(token)
-        for stored, key in self._keys.items():
-            if hmac.compare_digest(stored, given):
-                return None if key.revoked else key
-        return None
+def _from_rows(connection: Connection) -> dict[str, Key]:
+    rows = connection.execute(sa.select(keys).order_by(keys.c.seq)).all()
+    ended = {row.key: row.expires or row.at for row in rows if row.kind == "revoked"}
+    chains: dict[str, tuple[str, ...]] = {}
+    found = {}
+    for row in rows:
+        if row.kind != "made":
+            continue
+        before = () if row.replaces is None else (row.replaces, *chains.get(row.replaces, ()))
+        chains[row.key] = before
+        scopes = ROLES.get(row.role, frozenset()) if row.scopes is None else frozenset(row.scopes.split(","))
+        found[row.digest] = Key(
+            row.key, row.role, row.experiment, row.label, row.at, scopes, row.expires, before, ended.get(row.key)
+        )
+    return found

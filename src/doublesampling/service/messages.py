@@ -41,14 +41,18 @@ class NewExperiment(Request):
     policy: Thing | None = None
     seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
     units: Literal["once", "many"] = "once"
+    codes: bool | Annotated[list[Text], Field(min_length=2, max_length=200)] = Field(
+        default=False, description="show blind keys a code instead of an arm's name: true for random codes, or a list"
+    )
 
 
 class Arm(BaseModel):
-    """An arm by its number and name."""
+    """An arm by its number and name. Where arms are coded, blind keys see the code as the name, and no number."""
 
-    arm: int
+    arm: int | None
     name: str
     active: bool
+    code: str | None = Field(description="what blind keys see instead of the name; null where arms are not coded")
 
 
 class Standing(BaseModel):
@@ -62,12 +66,15 @@ class Standing(BaseModel):
 
 
 class Listed(BaseModel):
-    """An experiment in a list."""
+    """An experiment in a list. What blind keys may not see is null."""
 
     name: str
     arms: list[str]
+    status: Literal["running", "paused"]
     created_at: datetime.datetime
     created_by: str
+    last_activity: datetime.datetime | None = Field(description="when anything was written last")
+    results: Standing | None
 
 
 class Experiments(BaseModel):
@@ -85,8 +92,8 @@ class ExperimentView(BaseModel):
     dimension: int | None = Field(description="how many numbers a context has; null where there is none")
     binary: bool = Field(description="whether rewards are 0 or 1")
     units: str
-    belief: str
-    policy: str
+    belief: str | None = Field(description="null for blind keys where arms are coded: settings may name arms")
+    policy: str | None
     created_at: datetime.datetime
     created_by: str
     results: Standing | None
@@ -113,20 +120,22 @@ class Ask(Request):
 
 
 class Receipt(BaseModel):
-    """A decision as a writer sees it: whom it is for and which arm, nothing of what is known."""
+    """A decision as a key without the scope read sees it: whom it is for and which arm."""
 
     id: str
-    number: int
     unit: str | None
-    arm: int
-    arm_name: str
+    arm: int | None = Field(description="the number of the arm; null where arms are coded and the key is blind")
+    arm_name: str = Field(description="the name of the arm, or its code where arms are coded and the key is blind")
     asked_at: datetime.datetime
     repeated: bool
 
 
 class Decision(Receipt):
-    """A decision with what stood behind it; lists have one number per arm."""
+    """A decision with what it was made from; lists have one number per arm."""
 
+    number: int
+    arm_code: str | None
+    voided: bool
     context: list[float] | None
     propensity: float | None
     propensities: list[float | None]
@@ -180,7 +189,7 @@ class Row(BaseModel):
     probability: float
     candidates: int
     observations: int
-    status: Literal["waiting", "told", "imputed", "amended"]
+    status: Literal["waiting", "told", "imputed", "amended", "withdrawn", "voided"]
     reward: float | None
     imputed: bool
     revisions: int
@@ -212,6 +221,18 @@ class Amend(Request):
     reason: Text
 
 
+class TellUnit(Tell):
+    """The outcome of a unit, by its name."""
+
+    unit: Text
+
+
+class Because(Request):
+    """Why something is taken back."""
+
+    reason: Text
+
+
 class Told(Request):
     """One outcome of a batch."""
 
@@ -227,10 +248,10 @@ class Batch(Request):
 
 
 class OutcomeView(BaseModel):
-    """A stored outcome."""
+    """A stored outcome; its reward is null where it was withdrawn, or its decision voided."""
 
     decision: str
-    reward: float
+    reward: float | None
     kind: str
     imputed: bool
     revision: int
@@ -240,16 +261,56 @@ class OutcomeView(BaseModel):
     repeated: bool
 
 
+class Acknowledged(BaseModel):
+    """That a decision has an outcome, for keys without the scope read: nothing in it depends on the stored value."""
+
+    decision: str
+    repeated: bool = Field(description="whether an outcome was stored before, so that nothing was written now")
+    detail: str | None
+
+
 class Outcomes(BaseModel):
     """The outcomes of a batch, in its order."""
 
-    outcomes: list[OutcomeView]
+    outcomes: list[OutcomeView | Acknowledged]
+
+
+class OwnUnit(BaseModel):
+    """A unit that waits for its outcome, for the key that asked for it."""
+
+    decision: str
+    unit: str | None
+    arm: int | None
+    arm_name: str
+    asked_at: datetime.datetime
+
+
+class OwnUnits(BaseModel):
+    """Units that wait; ``following`` is the cursor to go on from, null at the end."""
+
+    units: list[OwnUnit]
+    following: str | None
+
+
+class AskMany(Request):
+    """A wish for several decisions, made from the same knowledge: so many, or one per unit or context."""
+
+    count: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    units: Annotated[list[Text], Field(min_length=1, max_length=10_000)] | None = None
+    contexts: Annotated[list[Context], Field(min_length=1, max_length=10_000)] | None = None
+
+
+class Decisions(BaseModel):
+    """The decisions of a batch, in its order."""
+
+    decisions: list[Decision | Receipt]
 
 
 class Me(BaseModel):
     """What the key of this request may do."""
 
-    role: Literal["reader", "writer", "admin"]
+    role: str = Field(description="reader, writer, admin, or custom")
+    scopes: list[str]
     experiment: str | None
     keyless: bool
     version: str

@@ -24,6 +24,7 @@ STATUS = {
     "invalid": 422,
     "method": 405,
     "name-taken": 409,
+    "no-keys": 503,
     "not-found": 404,
     "not-ours": 503,
     "other-experiment": 404,
@@ -37,10 +38,12 @@ STATUS = {
     "storage-busy": 503,
     "storage-full": 507,
     "storage-read-only": 503,
+    "storage-replaced": 503,
     "timeout": 503,
     "too-large": 413,
     "too-many": 429,
     "unauthorized": 401,
+    "voided": 409,
 }
 """The status of every code, of the live layer and of the service; a code that is not here is a bug, and answers 500."""
 
@@ -55,6 +58,7 @@ TITLES = {
     "invalid": "The request does not fit the schema",
     "method": "Not this method",
     "name-taken": "The name is taken",
+    "no-keys": "The store has no keys",
     "not-found": "Not found",
     "other-experiment": "A decision of another experiment",
     "paused": "The experiment is paused",
@@ -63,10 +67,12 @@ TITLES = {
     "storage-busy": "The store is busy",
     "storage-full": "The store is full",
     "storage-read-only": "The store may only be read",
+    "storage-replaced": "The store was removed or replaced",
     "timeout": "It took too long",
     "too-large": "Too large",
     "too-many": "Too many at once",
     "unauthorized": "A key is needed",
+    "voided": "The decision was voided",
 }
 _AGAIN = {"storage-busy", "timeout", "storage", "too-many"}
 _KEPT_TO_ITSELF = "The store cannot be used at the moment; the server's log says why. Nothing was half-written."
@@ -120,10 +126,10 @@ def install(app: FastAPI) -> None:
     async def invalid(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, RequestValidationError)
         found = [
-            {"where": ".".join(str(part) for part in e["loc"]), "what": e["msg"]}
+            {"where": ".".join(str(part) for part in e["loc"] if part != "body"), "what": _wanted(e)}
             for e in error.errors()[:20]  # what came is not sent back
         ]
-        first = f"{found[0]['where']}: {found[0]['what']}." if found else "The request could not be read."
+        first = f"{found[0]['where'] or 'The body'} {found[0]['what']}." if found else "The request could not be read."
         return problem("invalid", first, errors=found)
 
     async def http(request: Request, error: Exception) -> JSONResponse:
@@ -137,6 +143,40 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(DoubleSamplingError, ours)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, http)
+
+
+_WANTED = {
+    "missing": "is missing",
+    "extra_forbidden": "is not known here",
+    "string_too_short": "must not be empty",
+    "string_too_long": "may have {max_length} characters",
+    "string_type": "must be text",
+    "too_short": "needs at least {min_length} entries, got {actual_length}",
+    "too_long": "may have {max_length} entries, got {actual_length}",
+    "greater_than_equal": "must be at least {ge}",
+    "greater_than": "must be more than {gt}",
+    "less_than_equal": "must be at most {le}",
+    "less_than": "must be less than {lt}",
+    "int_parsing": "must be a whole number",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_parsing": "must be a number",
+    "float_type": "must be a number",
+    "finite_number": "must be a finite number",
+    "bool_parsing": "must be true or false",
+    "bool_type": "must be true or false",
+    "list_type": "must be a list",
+    "dict_type": "must be an object",
+    "literal_error": "must be {expected}",
+    "json_invalid": "is not JSON ({error})",
+    "model_attributes_type": "must be a JSON object",
+}
+
+
+def _wanted(error: Any) -> str:
+    """What was wrong with a field, in plain words."""
+    known = _WANTED.get(error["type"])
+    return error["msg"] if known is None else known.format(**error.get("ctx", {}))
 
 
 def _said(error: HTTPException, request: Request) -> str:

@@ -4,7 +4,6 @@ import math
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
@@ -41,7 +40,7 @@ class _Job:
 async def suppose(desk: TheDesk, caller: Reader, name: str, body: m.Suppose) -> m.WhatIf:
     """Begin to simulate. Ask for the answer by its id; it grows while it is played."""
     experiment = await desk.experiment(name)
-    design = await desk.run(lambda: experiment.design_now)
+    design = await desk.read(lambda: experiment.design_now)
     design.check_truth(body.truth)
     if body.realizations * (body.horizon or design.usual_horizon) > _STEPS:
         raise RefusedError("setting", f"realizations x horizon may be {_STEPS} at most. Take fewer realizations.")
@@ -52,7 +51,7 @@ async def suppose(desk: TheDesk, caller: Reader, name: str, body: m.Suppose) -> 
         del desk.jobs[next(job.id for job in jobs if job.status not in ("waiting", "running"))]
     job = _Job(secrets.token_hex(8), name, body)
     desk.jobs[job.id] = job
-    desk.slow.submit(partial(_play, job, design))
+    desk.simulations.submit(_play, job, design)
     return _view(job)
 
 

@@ -34,8 +34,8 @@ SMALL = 1e-6
 MOST_EDGES = 8192
 """Panels of work space: a hundred per arm and more."""
 _FAR = -28.0  # a log density over its peak: of two arms that see each other's centre so far out, one is hardly the best
-_MOST_BELOW, _NOTHING = 40, 1e-12  # panels below the floor, and the share of what was found where they may end
-_FALLEN = -10.0  # likewise: F of an arm whose density has fallen so far is small
+_MOST_BELOW, _NOTHING = 60, 1e-12  # panels below the floor, and the share of what was found where they may end
+_FALLEN = -10.0  # of log F: there one minus the tail loses digits
 
 
 @spliced
@@ -58,6 +58,17 @@ def expected(law: int, parameters: FloatArray, arms: FloatArray) -> bool:
         if far and _log_fall(law, parameters, surest, -gap) < _FAR:
             found = True
     return found
+
+
+@spliced
+def _small_below(law: int, parameters: FloatArray, a: int, distance: float) -> bool:
+    """Tell whether F of an arm is small at a distance below its centre, and its tail is short enough to be gathered."""
+    fall = _log_fall(law, parameters, a, -distance)
+    if law == laws.STUDENT:
+        freedom = parameters[a, 2]
+        if not math.isinf(freedom):  # of a density r^-(v + 1), r^-v is left
+            fall *= freedom / (freedom + 1.0) if freedom >= 1.0 else 0.0
+    return distance > 0.0 and fall < _FALLEN
 
 
 @spliced
@@ -110,9 +121,8 @@ def probability_optimal(
     last = _fill_edges(law, parameters, arms, floor, edges) - 1
     bottom = edges[last]
     for a in range(count):
-        strong = arms[a, CENTRE] > bottom and _log_fall(law, parameters, a, bottom - arms[a, CENTRE]) < _FALLEN
         below[last, a] = math.nan
-        if strong:
+        if _small_below(law, parameters, a, arms[a, CENTRE] - bottom):
             below[last, a] = _mass_below(law, parameters, arms, a, bottom, panel)
             arms[a, TAIL] = 0.0
     for i in range(last - 1, -1, -1):

@@ -16,6 +16,7 @@ export class Refused extends Error {
 }
 
 export const at = (name) => `/v1/experiments/${encodeURIComponent(name)}`;
+export const decisionAt = (name, id) => `${at(name)}/decisions/${encodeURIComponent(id)}`;
 
 export async function call(path, { method = "GET", body, headers = {}, raw = false, signal } = {}) {
   const given = { ...headers };
@@ -30,9 +31,26 @@ export async function call(path, { method = "GET", body, headers = {}, raw = fal
     if (error.name === "AbortError") throw error;
     throw new Refused({ detail: "The server cannot be reached. It is tried again.", code: "offline" }, 0);
   }
-  if (answer.status === 304) return null;
+  if (answer.status === 304) return raw ? answer : null;
   if (!answer.ok) throw new Refused(await answer.json().catch(() => ({})), answer.status);
   return raw ? answer : answer.json();
+}
+
+// The same question again and again: null where the answer is as before.
+export class Watched {
+  constructor() { this.path = null; this.tag = null; this.version = null; }
+
+  // fresh: this page has just written, and wants to see that
+  async look(path, fresh = false) {
+    const same = path === this.path && this.tag;
+    const headers = { ...(same ? { "If-None-Match": this.tag } : {}), ...(fresh ? { "Cache-Control": "no-cache" } : {}) };
+    const answer = await call(path, { raw: true, headers });
+    this.version = answer.headers.get("doublesampling-version"); // of the experiment, from which it was computed
+    if (answer.status === 304) return null;
+    this.path = path;
+    this.tag = answer.headers.get("etag");
+    return answer.json();
+  }
 }
 
 // A file with the key in a header, which a plain link cannot send.

@@ -1,11 +1,13 @@
 // The way in: which page the address names, and the form for a key.
 
 import { call, key } from "./api.js";
+import { showAudit } from "./audit.js";
 import { showCreate } from "./create.js";
 import { fill, h } from "./dom.js";
 import { showExperiment } from "./experiment.js";
 import { showList } from "./list.js";
 import { showWhatIf } from "./whatif.js";
+import { showWriter } from "./writer.js";
 
 const main = document.getElementById("main");
 let leave = null;
@@ -21,18 +23,21 @@ async function show() {
     return fill(main, h("div", { class: "card error" }, h("h1", {}, "Not reachable"), h("p", {}, error.message),
       h("button", { onclick: show }, "Try again")));
   }
+  me.can = (scope) => me.scopes.includes(scope);
   header();
   const [, page, name, below] = location.hash.split("/").map(decodeURIComponent);
-  const enter = page === "new" ? showCreate : page === "e" && below === "what-if" ? showWhatIf
-    : page === "e" ? showExperiment : showList;
+  const reads = me.can("read");
+  const enter = page === "new" ? showCreate : page === "e" && below === "what-if" && reads ? showWhatIf
+    : page === "e" && below === "audit" && reads ? showAudit : page === "e" ? (reads ? showExperiment : showWriter) : showList;
   document.title = name ? `${name} · doublesampling` : "doublesampling";
   leave = enter(main, { me, name, refused: askForKey });
 }
 
 function header() {
-  const admin = me.role === "admin" && me.experiment === null;
+  const admin = me.can("admin") && me.experiment === null;
   fill(document.getElementById("nav"), h("a", { href: "#/" }, "Experiments"), admin && h("a", { href: "#/new" }, "New"));
-  fill(document.getElementById("who"), me.keyless ? "this machine only, no keys" : `${me.role} key`,
+  const who = me.role === "custom" ? `key: ${me.scopes.join(", ")}` : `${me.role} key`;
+  fill(document.getElementById("who"), me.keyless ? "this machine only, no keys" : who,
     !me.keyless && h("button", { class: "link", onclick: () => { key.clear(); show(); } }, "Sign out"));
 }
 
@@ -45,7 +50,7 @@ function askForKey(error) {
     class: "card narrow",
     onsubmit: (event) => { event.preventDefault(); key.set(input.value.trim()); show(); },
   },
-  h("h1", {}, "A key, please"),
+  h("h1", {}, "A key is needed"),
   wrong && h("p", { class: "error", role: "alert" }, wrong),
   h("label", { for: "key" }, "Key"), input,
   h("p", { class: "dim" }, "It is kept in this tab only. An administrator makes one with ",

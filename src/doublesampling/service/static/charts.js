@@ -1,20 +1,66 @@
-// The charts: uPlot with our colours, redrawn when the page gets dark or another width.
+// The charts: uPlot with our colours, redrawn when the page gets dark or another width. Drag to zoom, double click for all.
 
-import { COLOURS, h } from "./dom.js";
+import { colourOf, h } from "./dom.js";
 
 const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const colour = (arm) => style(`--c${arm % COLOURS}`);
+const colour = (arm) => { const c = colourOf(arm); return c === null ? style("--dim") : style(`--c${c}`); };
 const veil = (hex, share) => hex + Math.round(2.55 * share).toString(16).padStart(2, "0"); // #rrggbb and a share of 100
-const faint = (arm, share) => veil(colour(arm), share);
+export const fade = (name, share) => veil(style(name), share);
+export const faint = (arm, share) => veil(colour(arm), share);
 const short = (v) => (v === null ? "" : Math.abs(v) >= 1e6 ? `${v / 1e6}M` : Math.abs(v) >= 1e4 ? `${v / 1e3}k` : `${+v.toFixed(3)}`);
+const date = (seconds) => new Date(1000 * seconds).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+
+// Days where the axis is long, times where it is short; the first mark has its day in any case.
+function dates(splits) {
+  const span = splits.at(-1) - splits[0], at = (v) => new Date(1000 * v);
+  const day = (v) => at(v).toLocaleDateString(undefined, { day: "numeric", month: "short", ...(span > 3e7 ? { year: "numeric" } : {}) });
+  const time = (v) => at(v).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", ...(span < 300 ? { second: "2-digit" } : {}) });
+  return splits.map((v, i) => (span > 3 * 86400 ? day(v) : i === 0 || day(v) !== day(splits[i - 1]) ? `${time(v)}\n${day(v)}` : time(v)));
+}
+
+export const share = (_, v) => (v === null || v === undefined ? "–" : `${(100 * v).toFixed(1)} %`);
+export const line = (arm, label, more = {}) => ({ label, stroke: () => colour(arm), width: 2, points: { show: false }, dash: arm === null ? [4, 4] : undefined, ...more });
+
+const MARKS = { pause: "--bad", resume: "--good", add_arm: "--accent", drop_arm: "--accent", history: "--dim", amended: "--c1", withdrawn: "--c1", voided: "--c1" };
+
+// Vertical lines where something happened to the experiment.
+const marksPlugin = (chart) => ({
+  hooks: {
+    draw: (plot) => {
+      const { ctx, bbox } = plot, ratio = devicePixelRatio || 1;
+      ctx.save();
+      for (const mark of chart.marks ?? []) {
+        const x = plot.valToPos(mark.x, "x", true);
+        if (x < bbox.left || x > bbox.left + bbox.width) continue;
+        ctx.strokeStyle = ctx.fillStyle = style(MARKS[mark.kind] ?? "--dim");
+        ctx.lineWidth = ratio;
+        ctx.setLineDash([3 * ratio, 3 * ratio]);
+        ctx.beginPath();
+        ctx.moveTo(x, bbox.top);
+        ctx.lineTo(x, bbox.top + bbox.height);
+        ctx.stroke();
+        ctx.setLineDash([]);
+        ctx.beginPath();
+        ctx.moveTo(x - 4 * ratio, bbox.top);
+        ctx.lineTo(x + 4 * ratio, bbox.top);
+        ctx.lineTo(x, bbox.top + 6 * ratio);
+        ctx.fill();
+      }
+      ctx.restore();
+    },
+  },
+});
 
 export class Chart {
-  // plan() returns { data, series, y, log, x } from what was loaded last, or null while there is nothing to draw
+  // plan() returns { data, series, x, y, time, log, range, marks, note } from what was loaded last, or null
   constructor(title, about, plan) {
     this.plan = plan;
     this.place = h("div", { class: "chart" });
     this.words = h("p", { class: "dim about" }, about);
-    this.element = h("figure", { class: "card", "aria-label": title }, h("figcaption", {}, h("h2", {}, title), this.words), this.place);
+    this.whole = h("button", { class: "link", hidden: true, onclick: () => this.unzoom() }, "Show all");
+    this.element = h("figure", { class: "card", "aria-label": title },
+      h("figcaption", {}, h("div", { class: "row between" }, h("h2", {}, title), this.whole), this.words), this.place);
+    this.about = about;
     this.watch = new ResizeObserver(() => this.resize());
     this.watch.observe(this.place);
     this.dark = matchMedia("(prefers-color-scheme: dark)");
@@ -26,7 +72,23 @@ export class Chart {
     if (this.plot && this.place.clientWidth) this.plot.setSize({ width: this.place.clientWidth, height: this.height() });
   }
 
-  height() { return this.place.clientWidth < 480 ? 180 : 220; }
+  height() { return this.place.clientWidth < 480 ? 190 : 230; }
+
+  unzoom() {
+    this.zoomed = false;
+    this.whole.hidden = true;
+    this.draw(true);
+  }
+
+  // Show the last so many places of the x axis, or all.
+  window(last) {
+    const x = this.plot?.data[0];
+    if (!x?.length) return;
+    if (last === null) { this.unzoom(); return; }
+    this.zoomed = true;
+    this.whole.hidden = false;
+    this.plot.setScale("x", { min: last, max: x[x.length - 1] });
+  }
 
   draw(anew = false) {
     const plan = this.plan();
@@ -36,32 +98,42 @@ export class Chart {
       this.place.replaceChildren(h("p", { class: "dim nothing" }, "Nothing to draw yet."));
       return;
     }
-    const shape = JSON.stringify([plan.series.map((s) => s.label), plan.log, plan.x]);
+    this.words.textContent = plan.note ?? this.about;
+    this.marks = plan.marks;
+    const shape = JSON.stringify([plan.series.map((s) => s.label), plan.log, plan.x, plan.y]);
     if (this.plot && !anew && shape === this.shape) {
-      this.plot.setData(plan.data);
+      this.plot.setData(plan.data, !this.zoomed); // who has zoomed in stays there
+      if (this.zoomed) this.plot.redraw();
       return;
     }
     this.shape = shape;
+    this.zoomed = false;
+    this.whole.hidden = true;
     this.plot?.destroy();
     this.place.replaceChildren();
     this.plot = new uPlot(this.options(plan), plan.data, this.place);
   }
 
   options(plan) {
-    const ink = style("--dim"), line = style("--line");
-    const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 }, font: "12px system-ui" };
+    const ink = style("--dim"), grid = style("--line");
+    const axis = { stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 }, font: "12px system-ui", labelFont: "12px system-ui", labelSize: 18, labelGap: 2 };
     return {
       width: this.place.clientWidth || 400,
       height: this.height(),
-      cursor: { drag: { x: false, y: false }, points: { size: 7 } },
+      cursor: { drag: { x: true, y: false }, points: { size: 7 } },
       legend: { live: true },
-      scales: { x: { time: false }, y: plan.log ? { distr: 3, log: 10, range: plan.range } : { range: plan.range } },
+      scales: { x: { time: !!plan.time }, y: plan.log ? { distr: 3, log: 10, range: plan.range } : { range: plan.range } },
       axes: [
-        { ...axis, label: plan.x, labelFont: "12px system-ui", labelSize: 18, size: 34, values: (_, v) => v.map(short) },
-        { ...axis, size: 52, values: (_, v) => v.map((x) => (plan.share ? `${Math.round(100 * x)} %` : short(x))) },
+        { ...axis, label: plan.x, size: plan.time ? 44 : 34, values: (_, v) => (plan.time ? dates(v) : v.map(short)) },
+        { ...axis, label: plan.y, size: 54, values: (_, v) => v.map((x) => (plan.share ? `${Math.round(100 * x)} %` : short(x))) },
       ],
-      series: [{ label: plan.x, value: (_, v) => (v === null ? "–" : short(v)) }, ...plan.series],
+      series: [{ label: plan.x, value: (_, v) => (v === null ? "–" : plan.time ? date(v) : short(v)) }, ...plan.series],
       bands: plan.bands,
+      plugins: [marksPlugin(this)],
+      hooks: {
+        ready: [(plot) => plot.root.querySelectorAll(".u-label").forEach((label) => { label.title = label.textContent; })],
+        setSelect: [(plot) => { if (plot.select.width > 0) { this.zoomed = true; this.whole.hidden = false; } }],
+      },
     };
   }
 
@@ -70,75 +142,4 @@ export class Chart {
     this.dark.removeEventListener("change", this.redraw);
     this.plot?.destroy();
   }
-}
-
-const share = (_, v) => (v === null || v === undefined ? "–" : `${(100 * v).toFixed(1)} %`);
-const line = (arm, label, more = {}) => ({ label, stroke: () => colour(arm), width: 2, points: { show: false }, ...more });
-
-export function bestPlan(series) {
-  if (!series?.points.length) return null;
-  const few = series.points.length < 2;
-  return {
-    x: "decision", share: true, range: [0, 1],
-    data: [series.points.map((p) => p.number), ...series.arms.map((_, i) => series.points.map((p) => p.probability_optimal[i] ?? null))],
-    series: series.arms.map((name, i) => line(i, name, { value: share, points: { show: few } })),
-  };
-}
-
-export function candidatesPlan(series) {
-  if (!series?.points.length) return null;
-  const most = Math.max(10, ...series.points.map((p) => p.candidates));
-  return {
-    x: "decision", log: true, range: [0.9, most * 1.3],
-    data: [series.points.map((p) => p.number), series.points.map((p) => p.candidates)],
-    series: [{ label: "N", stroke: () => style("--accent"), width: 1.5, fill: () => veil(style("--accent"), 12),
-      points: { show: series.points.length < 2 }, value: (_, v) => (v === null ? "–" : `${v}`) }],
-  };
-}
-
-// Shares within a moving stretch of the log, one upon the other.
-export function allocationPlan(series) {
-  const marks = series?.allocation ?? [];
-  if (marks.length < 2) return null;
-  const reach = Math.max(1, Math.round(marks.length / 20)), arms = series.arms.length;
-  const numbers = [], stacked = series.arms.map(() => []);
-  for (let i = 0; i < marks.length; i += 1) {
-    const from = i < reach ? { number: 0, counts: [] } : marks[i - reach];
-    const total = marks[i].number - from.number;
-    numbers.push(marks[i].number);
-    let sum = 0;
-    for (let a = 0; a < arms; a += 1) {
-      sum += ((marks[i].counts[a] ?? 0) - (from.counts[a] ?? 0)) / total;
-      stacked[a].push(sum);
-    }
-  }
-  const order = [...series.arms.keys()].reverse(); // the highest sum first, so that lower ones are drawn upon it
-  return {
-    x: "decision", share: true, range: [0, 1], data: [numbers, ...order.map((a) => stacked[a])],
-    series: order.map((a) => line(a, series.arms[a], {
-      width: 1, fill: () => faint(a, 70),
-      value: (_, v, __, i) => (i === null || v === null ? "–" : share(_, v - (a ? stacked[a - 1][i] : 0))),
-    })),
-    bands: order.slice(0, -1).map((_, i) => ({ series: [i + 1, i + 2] })),
-  };
-}
-
-export function densityPlan(posterior) {
-  const arms = (posterior?.arms ?? []).filter((arm) => arm.density && arm.active);
-  if (!arms.length) return null;
-  const tables = arms.map((arm) => [arm.density.x, arm.density.y]);
-  const x = [...new Set(tables.flatMap(([grid]) => grid))].sort((a, b) => a - b);
-  const at = ([grid, y]) => {
-    let i = 0;
-    return x.map((v) => {
-      if (v < grid[0] || v > grid[grid.length - 1]) return 0;
-      while (i < grid.length - 2 && grid[i + 1] < v) i += 1;
-      const part = (v - grid[i]) / (grid[i + 1] - grid[i] || 1);
-      return y[i] + part * (y[i + 1] - y[i]);
-    });
-  };
-  return {
-    x: "expected reward", range: (_, __, most) => [0, most * 1.05 || 1], data: [x, ...tables.map(at)],
-    series: arms.map((arm) => line(arm.arm, arm.name, { fill: () => faint(arm.arm, 12), value: (_, v) => (v === null ? "–" : v.toFixed(2)) })),
-  };
 }

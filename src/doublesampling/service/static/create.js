@@ -1,59 +1,100 @@
-// The form that makes an experiment.
+// The form that makes an experiment, from the catalog of beliefs and policies.
 
 import { call } from "./api.js";
-import { busy, fill, h } from "./dom.js";
+import { busy, field, fill, h } from "./dom.js";
 
-const field = (label, control, hint) => h("div", { class: "field" },
-  h("label", { for: control.id }, label), control, hint && h("p", { class: "dim", id: `${control.id}-hint` }, hint));
+const FIRST = { beliefs: "BetaBernoulli", policies: "DoubleSampling" };
+const HINTS = {
+  horizon: "The planned number of decisions. With it, exploration ends in time.",
+  dimension: "How many numbers the context of a unit has.",
+  values: "The rewards that can come, such as 0, 1, 5.",
+};
+const COMMON = ["dimension", "values", "horizon"]; // asked for openly; the other settings are folded away
 
-export function showCreate(main) {
+export function showCreate(main, { refused }) {
+  fill(main, h("p", { class: "dim" }, "Loading…"));
+  call("/v1/catalog").then((catalog) => fill(main, form(catalog)))
+    .catch((error) => (error.status === 401 ? refused(error) : fill(main, h("div", { class: "card error" }, h("p", {}, error.message)))));
+  return () => {};
+}
+
+// One select for the kind, one control per setting.
+function chooser(id, label, components, first) {
+  const select = h("select", { id }, components.map((c) => h("option", { value: c.kind, selected: c.kind === first }, c.title + (/^Rewards are/.test(c.about) ? ` (${c.about.split(/[;:]/)[0].toLowerCase()})` : ""))));
+  const about = h("p", { class: "dim" }), place = h("div", {});
+  let controls = [];
+  const show = () => {
+    const chosen = components.find((c) => c.kind === select.value);
+    about.textContent = chosen.about;
+    controls = chosen.settings.map((setting) => ({ setting, control: control(`${id}-${setting.name}`, setting) }));
+    const shown = ({ setting, control: c }) => field(words(setting), c, HINTS[setting.name] ?? (setting.about || null));
+    const open = controls.filter(({ setting }) => setting.required || COMMON.includes(setting.name));
+    const folded = controls.filter((each) => !open.includes(each));
+    fill(place, open.map(shown), folded.length > 0 && h("details", {}, h("summary", {}, `More settings of ${chosen.title} (${folded.length})`), folded.map(shown)));
+  };
+  select.addEventListener("change", show);
+  show();
+  return {
+    element: h("fieldset", {}, h("legend", {}, label), field("Kind", select), about, place),
+    read: () => ({ kind: select.value, settings: Object.fromEntries(controls.map(({ setting, control: c }) => [setting.name, value(setting, c)]).filter(([, v]) => v !== undefined)) }),
+  };
+}
+
+const words = (setting) => setting.name.replaceAll("_", " ").replace(/^./, (c) => c.toUpperCase()) + (setting.required ? "" : " (optional)");
+
+function control(id, setting) {
+  const usual = setting.default === null ? "none" : `${setting.default}`;
+  if (setting.type === "choice") return h("select", { id }, setting.choices.map((c) => h("option", { value: c, selected: c === setting.default }, c)));
+  if (setting.type === "boolean") return h("select", { id }, ["no", "yes"].map((word, i) => h("option", { value: `${i}`, selected: setting.default === Boolean(i) }, word)));
+  const placeholder = setting.required ? (setting.list ? "0, 1, 5" : "2") : `${usual}${setting.list ? "; or several, with commas" : ""}`;
+  return setting.list ? h("input", { id, autocomplete: "off", required: setting.required, placeholder })
+    : h("input", { id, type: "number", step: setting.type === "integer" ? 1 : "any", required: setting.required, placeholder });
+}
+
+// What is sent; undefined leaves the default.
+function value(setting, c) {
+  if (setting.type === "choice") return c.value === setting.default ? undefined : c.value;
+  if (setting.type === "boolean") return Boolean(+c.value) === setting.default ? undefined : Boolean(+c.value);
+  const text = c.value.trim();
+  if (!text) return undefined;
+  const parts = text.split(",").map((part) => Number(part.trim()));
+  if (parts.some((part) => !Number.isFinite(part))) throw new Error(`${words(setting)}: numbers with commas between them, got "${text}".`);
+  return setting.list && (parts.length > 1 || setting.required) ? parts : parts[0];
+}
+
+function form(catalog) {
   const name = h("input", { id: "name", required: true, maxlength: 500, pattern: "[^\\/]+", title: "no slash: it becomes part of an address", autocomplete: "off" });
   const arms = h("textarea", { id: "arms", required: true, rows: 4, placeholder: "placebo\n10 mg\n20 mg" });
-  const reward = h("select", { id: "reward" }, h("option", { value: "BetaBernoulli" }, "Success or failure (1 or 0)"),
-    h("option", { value: "Gaussian" }, "A number"), h("option", { value: "LinearGaussian" }, "A number, with a context"));
-  const dimension = h("input", { id: "dimension", type: "number", min: 1, max: 1000, value: 2 });
-  const horizon = h("input", { id: "horizon", type: "number", min: 2, max: 1e9, placeholder: "not known" });
-  const policy = h("select", { id: "policy" }, h("option", { value: "DoubleSampling" }, "Double sampling"),
-    h("option", { value: "ThompsonSampling" }, "Thompson sampling"));
-  const seed = h("input", { id: "seed", type: "number", min: 0, step: 1, placeholder: "drawn by the server" });
+  const seed = h("input", { id: "seed", inputmode: "numeric", pattern: "[0-9]*", title: "a whole number", placeholder: "drawn by the server" });
   const units = h("select", { id: "units" }, h("option", { value: "once" }, "once: asked again, it gets the same arm"),
     h("option", { value: "many" }, "as often as it comes"));
-  const many = field("Numbers in a context", dimension);
-  const far = field("Planned number of decisions", horizon, "Optional. With it, exploration ends in time.");
-  const wrong = h("p", { class: "error", role: "alert" });
-  const button = h("button", { class: "primary" }, "Create");
-  const adapt = () => {
-    many.hidden = reward.value !== "LinearGaussian";
-    far.hidden = policy.value !== "DoubleSampling";
-  };
-  reward.addEventListener("change", adapt);
-  policy.addEventListener("change", adapt);
-  adapt();
+  const codes = h("select", { id: "codes" }, h("option", { value: "0" }, "the arm's name"), h("option", { value: "1" }, "a random code instead of the name"));
+  const belief = chooser("belief", "What is observed", catalog.beliefs, FIRST.beliefs);
+  const policy = chooser("policy", "How arms are chosen", catalog.policies, FIRST.policies);
+  const wrong = h("p", { class: "error", role: "alert" }), button = h("button", { class: "primary" }, "Create");
 
   async function send() {
     wrong.textContent = "";
-    const body = {
-      name: name.value, units: units.value,
-      arms: arms.value.split("\n").map((line) => line.trim()).filter(Boolean),
-      belief: { kind: reward.value, settings: reward.value === "LinearGaussian" ? { dimension: +dimension.value } : {} },
-      policy: { kind: policy.value, settings: policy.value === "DoubleSampling" && horizon.value ? { horizon: +horizon.value } : {} },
-    };
-    if (seed.value) body.seed = seed.value; // as text: numbers of this language lose digits above 2^53
     try {
+      const body = {
+        name: name.value, units: units.value, codes: codes.value === "1",
+        arms: arms.value.split("\n").map((line) => line.trim()).filter(Boolean), belief: belief.read(), policy: policy.read(),
+      };
+      if (seed.value) body.seed = seed.value; // as text: numbers of this language lose digits above 2^53
       const made = await call("/v1/experiments", { method: "POST", body });
       location.hash = `#/e/${encodeURIComponent(made.name)}`;
     } catch (error) {
       wrong.textContent = error.message;
+      wrong.scrollIntoView({ block: "center" });
     }
   }
-
-  const form = h("form", { class: "card narrow" }, h("h1", {}, "New experiment"),
-    field("Name", name), field("Arms", arms, "One per line, at least two."), field("What is observed", reward), many,
-    field("Policy", policy), far, field("A unit is asked", units),
+  const made = h("form", { class: "card narrow" }, h("h1", {}, "New experiment"),
+    field("Name", name), field("Arms", arms, "One per line, at least two. The first one is what others are compared with, unless you choose another."),
+    belief.element, policy.element, field("A unit is asked", units),
+    field("Keys without results see", codes, "Readers and administrators see both."),
     field("Seed", seed, "The same seed and the same outcomes give the same decisions."), wrong,
     h("div", { class: "row" }, button, h("a", { class: "button", href: "#/" }, "Cancel")));
-  form.addEventListener("submit", busy(button, send));
-  fill(main, form);
-  name.focus();
-  return () => {};
+  made.addEventListener("submit", busy(button, send));
+  setTimeout(() => name.focus());
+  return made;
 }

@@ -43,8 +43,11 @@ export const number = (x, digits = 3) => {
   const size = Math.abs(x);
   return size !== 0 && (size < 0.001 || size >= 1e5) ? x.toExponential(2) : x.toFixed(digits);
 };
+export const signed = (x, digits = 3) => (x === null || x === undefined ? "–" : `${x < 0 ? "−" : "+"}${number(Math.abs(x), digits)}`);
 export const count = (x) => (x === null || x === undefined ? "–" : x.toLocaleString("en"));
 export const clock = (iso) => new Date(iso).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+// A reward as people say it: no digits that are not there.
+export const reward = (x) => (x === null || x === undefined ? "–" : Number.isInteger(x) ? `${x}` : number(x));
 
 export function duration(seconds) {
   if (seconds === null || seconds === undefined) return "–";
@@ -56,4 +59,35 @@ export function duration(seconds) {
 }
 export const age = (iso) => duration((Date.now() - new Date(iso)) / 1000);
 export const COLOURS = 8;
-export const swatch = (arm) => h("span", { class: `swatch c${arm % COLOURS}`, "aria-hidden": "true" });
+// Where there are more arms than colours, only some have one, and keep it while the page is open; the others are grey.
+let coloured = null;
+export const setColoured = (arms) => { coloured = arms === null ? null : new Map(arms.map((arm, i) => [arm, i])); };
+export const colourOf = (arm) => (arm === null || arm === undefined ? null : coloured ? coloured.get(arm) ?? null : arm % COLOURS);
+export const colourClass = (arm) => { const c = colourOf(arm); return c === null ? "grey" : `c${c}`; };
+export const swatch = (arm) => (arm === null || arm === undefined ? null : h("span", { class: `swatch ${colourClass(arm)}`, "aria-hidden": "true" }));
+
+// A name that may be very long: cut off where there is no room, whole in its title.
+export const named = (name, tag = "span") => h(tag, { class: "named", title: name.length > 24 ? name : null }, name);
+export const armName = (arm, name, ...more) => h("span", { class: "arm-name" }, swatch(arm), h("span", {}, named(name), ...more));
+export const shorten = (name, most = 28) => (name.length > most ? `${name.slice(0, most - 1)}…` : name);
+export const whom = (d) => d.unit ?? (d.number === undefined ? "this decision" : `decision ${d.number}`);
+
+export const field = (label, control, hint) => h("div", { class: "field" },
+  h("label", { for: control.id }, label), control, hint && h("p", { class: "dim", id: `${control.id}-hint` }, hint));
+
+// A dialog with a form in it; resolves with what `read` returns, or null where it was cancelled.
+export function ask(title, content, { yes = "OK", no = "Cancel", danger = false, read = () => true } = {}) {
+  return new Promise((done) => {
+    const go = h("button", { class: danger ? "primary danger" : "primary", value: "yes" }, yes);
+    const dialog = h("dialog", { "aria-label": title }, h("form", { method: "dialog" }, h("h2", {}, title), content,
+      h("div", { class: "row end" }, h("button", { type: "button", onclick: () => dialog.close("no") }, no), go)));
+    dialog.addEventListener("close", () => {
+      const answer = dialog.returnValue === "yes" ? read() : null;
+      dialog.remove();
+      done(answer);
+    });
+    document.body.append(dialog);
+    dialog.showModal();
+    (dialog.querySelector("[autofocus]") ?? go).focus();
+  });
+}

@@ -1,109 +1,159 @@
 // One experiment at a glance, kept up to date while the page is open.
 
-import { at, call, download } from "./api.js";
-import { armsTable, gauge } from "./arms.js";
-import { Chart, allocationPlan, bestPlan, candidatesPlan, densityPlan } from "./charts.js";
-import { busy, count, fill, h, toast } from "./dom.js";
-import { deskCard, pendingCard } from "./desk.js";
+import { Watched, at, call, download } from "./api.js";
+import { Choices, answer, armsTable, gauge, progress } from "./arms.js";
+import { Chart } from "./charts.js";
+import { askCard } from "./desk.js";
+import { ask, busy, clock, count, field, fill, h, named, setColoured, toast } from "./dom.js";
 import { healthCard } from "./health.js";
 import { logCard } from "./log.js";
+import { pendingCard } from "./pending.js";
+import { allocationPlan, bestPlan, candidatesPlan, chooseArms, densityPlan } from "./plans.js";
 
-const PACE = 2000; // milliseconds between two looks
+const PACE = 3000; // milliseconds between two looks
+const OFTEN = 3, SPAN = 30000; // charts and lists are loaded so often within this time at most
 
 export function showExperiment(main, { me, name, refused }) {
-  const state = { me, name, view: null, posterior: null, series: null, health: null };
+  const state = { me, name, view: null, overview: null, posterior: null, series: null };
   const page = build(state);
-  let tag = null, timer = null, gone = false;
+  const watched = new Watched();
+  let timer = null, gone = false, drawn = [], behind = true, looking = null;
 
-  async function look() {
+  async function step(now) {
+    const found = await watched.look(`${at(name)}/overview${page.choices.query}`, now);
+    if (gone) return;
+    if (found) {
+      state.overview = found;
+      state.view = found.experiment;
+      page.show();
+      behind = true;
+    }
+    drawn = drawn.filter((at) => at > Date.now() - SPAN);
+    if (behind && (now || drawn.length < OFTEN)) { // the rest need not follow every outcome
+      drawn.push(Date.now());
+      behind = !await page.draw(now);
+    } else if (state.series && !state.series.complete) await page.count();
+    page.live(true);
+  }
+
+  async function look(now = false) {
     try {
-      const answer = await call(at(name), { raw: true, headers: tag ? { "If-None-Match": tag } : {} });
-      if (answer !== null && !gone) {
-        tag = answer.headers.get("etag");
-        state.view = await answer.json();
-        if (!gone) await page.update();
-      } else if (!gone && state.series && !state.series.complete) await page.count();
-      page.live(true);
+      await step(now);
     } catch (error) {
       if (gone) return;
       if (error.status === 401) { refused(error); return; }
       if (!state.view) { fill(main, failure(error)); if (error.status) return; }
+      behind = true;
       page.live(false, error.message);
     }
-    if (!gone) timer = setTimeout(look, document.hidden ? 5 * PACE : PACE);
+    if (!gone && !document.hidden) timer = setTimeout(start, PACE);
   }
-  if (me.role !== "writer") { // asked for at once: it is what the eye looks for first
-    state.early = call(`${at(name)}/posterior?density=120`);
-    state.early.catch(() => { state.early = null; });
-  }
-  state.refresh = () => { clearTimeout(timer); return look(); };
+  const start = () => { clearTimeout(timer); looking = look(); return looking; };
+  state.refresh = async () => { clearTimeout(timer); await looking; clearTimeout(timer); looking = look(true); await looking; };
+  const wake = () => { if (!document.hidden && !gone) start(); }; // a hidden page asks nothing
+  document.addEventListener("visibilitychange", wake);
   fill(main, page.element);
-  look();
-  return () => { gone = true; clearTimeout(timer); page.leave(); };
+  looking = look();
+  return () => { gone = true; clearTimeout(timer); document.removeEventListener("visibilitychange", wake); page.leave(); };
 }
 
 const failure = (error) => h("div", { class: "card error" }, h("h1", {}, "This experiment cannot be shown"),
   h("p", {}, error.message), h("a", { class: "button", href: "#/" }, "All experiments"));
 
 function build(state) {
-  const blind = state.me.role === "writer", writes = state.me.role !== "reader";
-  const head = h("div", { class: "head" }), arms = h("div", {}, h("p", { class: "dim" }, "Loading…"));
-  const doubt = h("div", { class: "gauge-place" });
-  const live = h("span", { class: "live" }, "…");
-  const charts = blind ? [] : [
-    new Chart("Probability of being the best", "What each decision believed, from the first to the latest.", () => bestPlan(state.series)),
-    new Chart("N, candidates drawn", "The method's own gauge: 1 is doubt, so explore; many is sure, so exploit.", () => candidatesPlan(state.series)),
-    new Chart("Allocation", "Share of each arm among the decisions made around that time.", () => allocationPlan(state.series)),
-    new Chart("Posterior densities", "Of each arm's expected reward, as believed now.", () => densityPlan(state.posterior)),
+  const head = h("div", { class: "head" }), summary = h("div", {}, h("p", { class: "dim" }, "Loading…")), arms = h("div", {}), doubt = h("div", {});
+  const live = h("span", { class: "live" }, "…"), by = { byDate: false };
+  let folded = true;
+  const choices = new Choices(state, () => state.refresh());
+  const options = () => ({ ...by, contexts: !!state.view?.dimension });
+  const charts = [
+    new Chart("Probability of being the best", "What each decision believed, from the first to the latest.", () => bestPlan(state.series, state.chosen, options())),
+    new Chart("Allocation", "Share of each arm among the decisions made around that time.", () => allocationPlan(state.series, state.chosen, options())),
+    new Chart("N, candidates drawn", "How many candidates a decision drew: 1 is Thompson sampling, many is close to the favourite.", () => candidatesPlan(state.series, options())),
+    new Chart("Posterior densities", "Of each arm's expected reward, as believed now.", () => densityPlan(state.posterior, state.chosen)),
   ];
-  const desk = writes ? deskCard(state) : null;
-  const parts = blind ? [] : [pendingCard(state), logCard(state), healthCard(state)];
-  const [pending, log, health] = parts;
-  const element = h("div", { class: "page" }, head, live,
-    blind ? h("p", { class: "card dim" }, "A writer's key asks and tells, and sees no results.") : null,
-    blind ? null : h("section", { class: "card", "aria-label": "Arms" }, h("h2", {}, "Arms"), arms, doubt),
-    blind ? desk.element : h("div", { class: "grid" }, charts[0].element, charts[1].element, charts[2].element, charts[3].element,
-      desk?.element, pending.element),
-    log?.element, health?.element);
+  const desk = state.me.can("ask") ? askCard(state) : null;
+  const pending = pendingCard(state), log = logCard(state), health = healthCard(state, pending);
+  const happened = h("div", {}), series = new Watched(), posterior = new Watched();
+  const element = h("div", { class: "page" }, head,
+    h("section", { class: "card", "aria-label": "Arms" }, summary, choices.element, arms, doubt),
+    h("div", { class: "grid work" }, desk?.element, pending.element),
+    chartChoices(by, charts), h("div", { class: "grid" }, charts.map((chart) => chart.element)), happened, log.element, health.element);
+  let begun = false;
 
-  async function update() {
-    fill(head, headline(state));
+  function show() {
+    if (state.chosen === undefined || (state.chosen === null && chooseArms(state.overview))) {
+      state.chosen = chooseArms(state.overview);
+      setColoured(state.chosen);
+    }
+    fill(head, headline(state, live));
+    fill(summary, answer(state.overview), progress(state.overview));
+    choices.update(state.overview);
+    fill(arms, armsTable(state.overview, folded, () => { folded = !folded; show(); }));
+    fill(doubt, gauge(state.overview));
     desk?.update();
-    if (!blind) await Promise.all([believe(), draw(), pending.update(), log.update(), health.update()]);
   }
-  async function believe() {
-    state.posterior = await (state.early ?? call(`${at(state.name)}/posterior?density=120`));
-    state.early = null;
-    fill(arms, armsTable(state.posterior));
-    fill(doubt, gauge(state.posterior));
-    charts[3].draw();
-  }
-  async function draw() {
-    state.series = await call(`${at(state.name)}/series?points=500`);
+  async function drawSeries(fresh) {
+    state.series = await series.look(`${at(state.name)}/series?points=300`, fresh) ?? state.series;
     charts.slice(0, 3).forEach((chart) => chart.draw());
+    fill(happened, happenings(state.series));
+    return series.version;
+  }
+  async function drawDensities(fresh) {
+    state.posterior = await posterior.look(`${at(state.name)}/posterior?density=120${choices.contextQuery}`, fresh) ?? state.posterior;
+    charts[3].draw();
+    return posterior.version;
+  }
+  // Whether all answers are as new as the overview; under load some are older, and are asked for again.
+  async function draw(fresh) {
+    const versions = await Promise.all([drawSeries(fresh), drawDensities(fresh), begun ? pending.update(fresh) : pending.begin(), log.update(fresh), health.update()]);
+    begun = true;
+    return versions.every((version) => !version || version === state.view.results.version);
   }
   return {
-    element, update, count: draw,
+    element, choices, show, draw, count: () => drawSeries(false),
     live: (up, why) => { live.className = up ? "live up" : "live"; live.textContent = up ? "live" : why; },
-    leave: () => charts.forEach((chart) => chart.leave()),
+    leave: () => { charts.forEach((chart) => chart.leave()); setColoured(null); },
   };
 }
 
-function headline(state) {
-  const { view, me, name } = state;
+// By number or by date, all or the latest part; dragging over a chart zooms too.
+function chartChoices(by, charts) {
+  const axis = h("select", { id: "axis" }, h("option", { value: "number" }, "by number"), h("option", { value: "date" }, "by date"));
+  const part = h("select", { id: "part" }, [["all", "all decisions"], ["0.5", "the latest half"], ["0.1", "the latest tenth"]].map(([v, text]) => h("option", { value: v }, text)));
+  const over = charts.slice(0, 3);
+  const zoom = () => over.forEach((chart) => {
+    const x = chart.plot?.data[0];
+    if (!x?.length) return;
+    chart.window(part.value === "all" ? null : x[Math.floor((1 - Number(part.value)) * (x.length - 1))]);
+  });
+  axis.addEventListener("change", () => { by.byDate = axis.value === "date"; over.forEach((chart) => chart.draw(true)); zoom(); });
+  part.addEventListener("change", zoom);
+  return h("div", { class: "row choices" }, h("label", { for: "axis" }, "Charts"), axis, h("label", { for: "part" }, "Show"), part, h("span", { class: "dim" }, "Drag over a chart to zoom, double click for all."));
+}
+
+const WORDS = { pause: "paused", resume: "resumed", add_arm: "arm added", drop_arm: "arm dropped", history: "history added", amended: "outcome amended", withdrawn: "outcome withdrawn", voided: "decision voided" };
+
+function happenings(series) {
+  const all = series?.happenings ?? [];
+  if (!all.length) return null;
+  return h("details", { class: "card" }, h("summary", {}, `Marks in the charts (${all.length})`), h("ul", { class: "plain" }, [...all].reverse().map((each) =>
+    h("li", {}, h("strong", {}, WORDS[each.kind]), ` ${clock(each.at)}, after decision ${count(each.number)}: ${each.text}`))));
+}
+
+function headline(state, live) {
+  const { view, me, name, overview } = state, r = view.results;
   const fact = (label, value, id) => h("div", { class: "fact" }, h("dt", {}, label), h("dd", { id }, value));
+  const admin = me.can("admin");
   return [
     h("div", { class: "row between" },
-      h("div", { class: "row" }, h("h1", {}, view.name),
-        h("span", { class: `badge ${view.status}` }, view.status)),
-      h("div", { class: "row" },
-        me.role === "admin" && pauseButton(state),
-        me.role !== "writer" && h("a", { class: "button", href: `#/e/${encodeURIComponent(name)}/what-if` }, "What if…"),
-        me.role !== "writer" && exports(state))),
-    view.results && h("dl", { class: "facts" }, fact("decisions", count(view.results.decisions), "n-decisions"),
-      fact("outcomes", count(view.results.outcomes), "n-outcomes"), fact("waiting", count(view.results.waiting), "n-waiting"),
-      view.results.history > 0 && fact("from before", count(view.results.history)),
-      h("div", { class: "fact wide" }, h("dt", {}, "design"), h("dd", {}, h("code", {}, `${view.policy} on ${view.belief}`)))),
+      h("div", { class: "row title" }, h("h1", {}, named(view.name)), h("span", { class: `badge ${view.status}` }, view.status)),
+      h("div", { class: "row" }, admin && pauseButton(state), admin && armsButton(state),
+        h("a", { class: "button", href: `#/e/${encodeURIComponent(name)}/what-if` }, "What if…"), exports(state))),
+    h("dl", { class: "facts" }, fact("decisions", count(r.decisions), "n-decisions"),
+      fact("outcomes", count(r.outcomes), "n-outcomes"), fact("waiting", count(r.waiting), "n-waiting"),
+      r.history > 0 && fact("from before", count(r.history)), overview.horizon && fact("planned", count(overview.horizon)),
+      h("div", { class: "fact wide" }, h("dt", {}, "design"), h("dd", {}, h("code", {}, `${view.policy} on ${view.belief}`))), live),
   ];
 }
 
@@ -111,8 +161,32 @@ function pauseButton(state) {
   const act = state.view.status === "running" ? "pause" : "resume";
   const button = h("button", {}, act === "pause" ? "Pause" : "Resume");
   button.addEventListener("click", busy(button, async () => {
-    await call(`${at(state.name)}/${act}`, { method: "POST", body: {} });
+    const reason = h("input", { id: "pause-reason", maxlength: 500, autocomplete: "off", autofocus: true });
+    const wish = await ask(act === "pause" ? "Pause the experiment?" : "Resume the experiment?", [h("p", {}, act === "pause" ? "No new decisions until it is resumed. Outcomes may still be told." : "New decisions are made again."), field("Reason (optional)", reason)],
+      { yes: act === "pause" ? "Pause now" : "Resume now", read: () => ({ reason: reason.value.trim() }) });
+    if (!wish) return;
+    await call(`${at(state.name)}/${act}`, { method: "POST", body: wish.reason ? { reason: wish.reason } : {} });
     toast(act === "pause" ? "Paused: no new decisions." : "Running again.");
+    await state.refresh();
+  }));
+  return button;
+}
+
+function armsButton(state) {
+  const button = h("button", {}, "Change arms…");
+  button.addEventListener("click", busy(button, async () => {
+    const active = state.view.arms.filter((arm) => arm.active);
+    const way = h("select", { id: "arm-way" }, h("option", { value: "add" }, "add an arm"), h("option", { value: "drop" }, "drop an arm"));
+    const fresh = h("input", { id: "arm-name", maxlength: 500, autocomplete: "off" }), old = h("select", { id: "arm-old" }, active.map((arm) => h("option", { value: arm.name }, arm.name)));
+    const reason = h("input", { id: "arm-reason", maxlength: 500, autocomplete: "off" }), [adding, dropping] = [field("Name of the new arm", fresh, "It starts at the prior."), field("Arm to drop", old, "It gets no more units; its outcomes still count.")];
+    const adapt = () => { adding.hidden = way.value !== "add"; dropping.hidden = !adding.hidden; fresh.required = !adding.hidden; };
+    way.addEventListener("change", adapt);
+    adapt();
+    const wish = await ask("Change the arms", [field("What to do", way), adding, dropping, field("Reason (optional)", reason)], { yes: "Change", danger: true, read: () => ({ way: way.value, name: fresh.value.trim(), old: old.value, reason: reason.value.trim() || null }) });
+    if (!wish) return;
+    const [path, body] = wish.way === "add" ? ["arms", { name: wish.name, reason: wish.reason }] : ["arms/drop", { arm: wish.old, reason: wish.reason }];
+    await call(`${at(state.name)}/${path}`, { method: "POST", body });
+    toast(wish.way === "add" ? "The arm was added." : "The arm was dropped.");
     await state.refresh();
   }));
   return button;

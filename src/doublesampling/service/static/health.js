@@ -1,14 +1,16 @@
-// Health: does the log replay, and were arms played as often as their logged propensities foretold?
+// Health: does the log replay, and were arms played as often as their logged propensities say?
 
-import { at, call } from "./api.js";
-import { busy, clock, count, fill, h, swatch } from "./dom.js";
+import { Watched, at, call } from "./api.js";
+import { armName, busy, clock, count, fill, h } from "./dom.js";
 
+const MANY = 10;
 const ODD = 4; // deviations beyond which something is likely wrong: chance alone does so once in 16,000
 
-export function healthCard(state) {
+export function healthCard(state, pending) {
   const status = h("p", { id: "replay" }), table = h("div", {}), button = h("button", {}, "Replay now");
   const element = h("section", { class: "card", "aria-label": "Health" }, h("h2", {}, "Health"),
     h("div", { class: "row between" }, status, button), table);
+  const watched = new Watched();
   let asked = false;
 
   function say(replay) {
@@ -30,21 +32,24 @@ export function healthCard(state) {
   }
 
   async function update() {
-    const health = await call(`${at(state.name)}/health`);
-    state.onHealth?.(health);
+    const health = await watched.look(`${at(state.name)}/health`);
+    if (!health) return;
+    pending.showDelays(health.delays);
     say(health.replay);
     if (!asked && !health.replay && state.view.results.decisions > 0 && state.view.results.decisions <= 2000) {
       asked = true;
       replay().catch(() => {});
     }
+    const every = health.propensities.map((arm, i) => [arm, i]);
+    const shown = every.length <= MANY ? every : [...every].sort(([a], [b]) => Math.abs(b.deviations ?? 0) - Math.abs(a.deviations ?? 0)).slice(0, MANY);
     const far = (x) => (x === null ? "–" : `${x >= 0 ? "+" : "−"}${Math.abs(x).toFixed(1)}`);
     fill(table, h("h3", {}, "Played against logged propensities"),
-      h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, ["Arm", "Played", "Foretold", "Deviations"].map((n, i) => h("th", { scope: "col", class: i ? "num" : null }, n)))),
-        h("tbody", {}, health.propensities.map((arm, i) => h("tr", { class: Math.abs(arm.deviations ?? 0) > ODD ? "error" : null },
-          h("th", { scope: "row" }, swatch(i), arm.name), h("td", { class: "num" }, count(arm.observed)),
+      h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, ["Arm", "Played", "Expected", "Deviations"].map((n, i) => h("th", { scope: "col", class: i ? "num" : null }, n)))),
+        h("tbody", {}, shown.map(([arm, i]) => h("tr", { class: Math.abs(arm.deviations ?? 0) > ODD ? "error" : null },
+          h("th", { scope: "row" }, armName(i, arm.name)), h("td", { class: "num" }, count(arm.observed)),
           h("td", { class: "num" }, arm.expected.toLocaleString("en", { maximumFractionDigits: 1 })), h("td", { class: "num" }, far(arm.deviations))))))),
-      h("p", { class: "dim" }, `Foretold is the sum of the propensities that ${count(health.judged)} decisions logged; more than ${ODD} deviations away is odd.`
-        + (health.complete ? "" : " Still counting a long log…")));
+      h("p", { class: "dim" }, `Expected is the sum of the propensities that ${count(health.judged)} decisions logged; more than ${ODD} deviations away is odd.`
+        + (shown.length < every.length ? ` The ${MANY} of ${every.length} arms that deviate most.` : "") + (health.complete ? "" : " Still counting a long log…")));
   }
   button.addEventListener("click", busy(button, replay));
   return { element, update };

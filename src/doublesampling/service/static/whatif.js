@@ -1,7 +1,7 @@
 // What if the truth were so? The experiment's own design, simulated, with its progress.
 
 import { at, call } from "./api.js";
-import { busy, count, fill, h, number, percent, swatch } from "./dom.js";
+import { armName, busy, colourClass, count, fill, h, named, number, percent, shorten } from "./dom.js";
 
 export function showWhatIf(main, { name, refused }) {
   let gone = false, stop = null;
@@ -41,10 +41,10 @@ export function showWhatIf(main, { name, refused }) {
     halt.addEventListener("click", () => stop?.());
     const form = h("form", { class: "card" }, h("p", {}, "Suppose the expected reward of each arm, and the stored design is played on it many times: ",
       "how often does it find the best arm, what does it cost, who gets what? Nothing is written."),
-    h("div", { class: "fields" }, arms.map((arm, i) => field(arm.name, truths[i])), field("Decisions per trial", horizon), field("Trials", runs)),
+    h("div", { class: "fields" }, arms.map((arm, i) => field(shorten(arm.name, 40), truths[i])), field("Decisions per trial", horizon), field("Trials", runs)),
     h("div", { class: "row" }, button, halt, bar));
     form.addEventListener("submit", busy(button, play));
-    return [h("div", { class: "row between" }, h("h1", {}, `What if… ${name}`), h("a", { class: "button", href: `#/e/${encodeURIComponent(name)}` }, "Back")), form, out];
+    return [h("div", { class: "row between" }, h("h1", {}, "What if… ", named(name)), h("a", { class: "button", href: `#/e/${encodeURIComponent(name)}` }, "Back")), form, out];
   }
   return () => { gone = true; stop?.(); };
 }
@@ -60,7 +60,7 @@ function results(job, arms) {
     fact("the best arm wins", r.best_arm_wins ? pm(r.best_arm_wins, (x) => percent(x)) : "all are equal", "wins"), r.failures && fact("failures per trial", pm(r.failures, one)),
     r.failures && fact("with equal allocation", one(r.failures_of_equal_allocation)), fact("regret", pm(r.regret, one))),
   h("table", {}, h("thead", {}, h("tr", {}, ["Arm", "Supposed", "Share of the decisions"].map((n, i) => h("th", { scope: "col", class: i === 1 ? "num" : null }, n)))),
-    h("tbody", {}, r.shares.map((share, i) => h("tr", {}, h("th", { scope: "row" }, swatch(arms[i].arm), arms[i].name), h("td", { class: "num" }, number(job.truth[i])),
-      h("td", {}, h("span", { class: "value" }, pm(share, (x) => percent(x))), h("span", { class: "bar", "aria-hidden": "true" }, h("span", { class: `c${arms[i].arm % 8}`, style: { width: `${100 * share.value}%` } }))))))),
+    h("tbody", {}, r.shares.map((share, i) => h("tr", {}, h("th", { scope: "row" }, armName(arms[i].arm, arms[i].name)), h("td", { class: "num" }, number(job.truth[i])),
+      h("td", {}, h("span", { class: "value" }, pm(share, (x) => percent(x))), h("span", { class: "bar", "aria-hidden": "true" }, h("span", { class: colourClass(arms[i].arm), style: { width: `${100 * share.value}%` } }))))))),
   h("p", { class: "dim" }, `${count(r.realizations)} trials of ${count(r.horizon)} decisions; ± is one Monte Carlo standard error. "Wins": the arm with the highest posterior mean at the end is the best one.${words}`));
 }

@@ -1,0 +1,1 @@
+"""Benchmarks and long tests; see the Makefile for how they are run."""
