@@ -78,7 +78,7 @@ class Policy(Protocol):
     """Anything that turns evidence into an arm."""
 
     def choose(self, evidence: Evidence) -> Choice:
-        """The arm to kinds."""
+        """The arm to play."""
 
 
 def _check_samples(samples: int | None, meaning_of_none: str, most: int) -> int | None:

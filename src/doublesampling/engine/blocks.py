@@ -57,9 +57,8 @@ def play_block(plan: Plan, unit: Unit) -> Block:
         np.uint64(plan.seed), np.uint64(unit.problem), unit.block * BLOCK, plan.horizon, plan.columns
     )
     family.kernel(problem, policy)(
-        place, problem.world, problem.prior, policy.settings_for(problem), record, family.scratch(problem, policy),
-        family.state(problem, policy),
-    )  # fmt: skip
+        place, problem.world, problem.prior, policy.settings_for(problem), record, family.scratch(problem, policy)
+    )
     return Block(*record)
 
 

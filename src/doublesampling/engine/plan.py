@@ -1,4 +1,4 @@
-"""A simulation, checked once and packed into plain arrays that any worker can kinds."""
+"""A simulation, checked once and packed into plain arrays that any worker can play."""
 
 import itertools
 import math
@@ -40,6 +40,7 @@ BLOCK = 64
 """Realizations that are played and averaged together. Part of every result: other blocks round differently."""
 
 _LARGEST_TABLE = 1000  # samples: 8 MB, and the smallest p_FA, about 1e-218, is still a number
+_THREAD_MEMORY = 256 * 1024  # bytes of posterior samples that a GPU thread may hold
 _KINDS: dict[type, int] = {
     DoubleSampling: kinds.DOUBLE_SAMPLING,
     ThompsonSampling: kinds.THOMPSON,
@@ -81,8 +82,9 @@ class Plan:
 
     @property
     def on_device(self) -> bool:
-        """Whether a GPU can play all of it."""
-        return True
+        """Whether a GPU can play all of it: a thread's own memory must hold the samples of a decision."""
+        pairs = itertools.product(self.problems, self.policies)
+        return all(8 * q.arms * FAMILIES[q.family].samples(q, p) <= _THREAD_MEMORY for q, p in pairs)
 
     @property
     def arms(self) -> int:

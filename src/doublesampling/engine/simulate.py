@@ -12,7 +12,6 @@ import xarray as xr
 
 from doublesampling import checks
 from doublesampling.engine.blocks import Block, Moments, Unit, play_units
-from doublesampling.engine.families import FAMILIES
 from doublesampling.engine.plan import BLOCK, Plan, make_plan
 from doublesampling.engine.store import Store
 from doublesampling.errors import Interrupted, LongRunWarning, SettingError
@@ -127,8 +126,8 @@ def _check_device(device: str, plan: Plan) -> str:
             raise SettingError("Trajectories are kept on the CPU only. Pass device='cpu'.")
         if not plan.on_device:
             raise SettingError(
-                "A GPU plays BetaBernoulli, Gaussian and LinearGaussian beliefs without a discount, and every policy "
-                "but InformationDirected. Pass device='cpu'."
+                "A decision of this run draws more posterior samples than fit into the memory of a GPU thread. "
+                "Lower samples, or pass device='cpu'."
             )
         return "cuda"
     return "cpu" if problem else "cuda"

@@ -1,6 +1,6 @@
 """The named tuples that kernels take: what is played, against what, from which prior, and where the results go."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -178,6 +178,8 @@ class Scratch(NamedTuple):
     tally: FloatArray
     """(arm + 4, arm): see choose/information_directed.py."""
     partial: FloatArray
+    state: Any
+    """What the belief keeps from step to step: one of the states below."""
 
 
 class BetaState(NamedTuple):

@@ -13,6 +13,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 import numba
 
 from doublesampling.rules.compiled import SIMULATED
+from doublesampling.rules.specialise import written_out
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -30,11 +31,17 @@ _DIGEST = sources_digest()
 _KEPT: list[Any] = []
 
 
+def digest_name(function: Callable[P, R]) -> Callable[P, R]:
+    """Put the digest of the sources into a function's name, and so into the name of its file in the cache."""
+    function.__qualname__ = f"{function.__qualname__}_{_DIGEST}"
+    return function
+
+
 def kept(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function when it is first called, and keep its machine code on disk. It makes no arrays of its own."""
     if SIMULATED:
         return function
-    function.__qualname__ = f"{function.__qualname__}_{_DIGEST}"
+    function = digest_name(function)
     options = {"nogil": True, "error_model": "numpy", "_nrt": False}
     try:
         compiled = numba.njit(cache=True, **options)(function)
@@ -42,6 +49,19 @@ def kept(function: Callable[P, R]) -> Callable[P, R]:
         compiled = numba.njit(**options)(function)
     _KEPT.append(compiled)
     return cast(Callable[P, R], compiled)
+
+
+def kept_for(*constants: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Compile a function that closes over whole numbers, with what they do not need left out, and keep it on disk."""
+
+    def compiled(function: Callable[P, R]) -> Callable[P, R]:
+        if SIMULATED:
+            return function
+        special = written_out(function)
+        special.__qualname__ = "_".join([function.__qualname__, *map(str, constants)])
+        return kept(special)
+
+    return compiled
 
 
 def compilations() -> int:

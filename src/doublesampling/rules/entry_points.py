@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublesampling.rules import dirichlet, draws, laws
-from doublesampling.rules.cached import kept
+from doublesampling.rules.cached import kept, kept_for
 from doublesampling.rules.choose import baselines, candidates, information_directed, mode, propensities
 from doublesampling.rules.choose import choose as choosing
 from doublesampling.rules.compiled import inlined
@@ -37,7 +37,7 @@ def quadrature_space(arms: int) -> tuple[FloatArray, FloatArray]:
 
 @functools.cache
 def _fill_optimality(law: int) -> Callable[..., None]:
-    @kept
+    @kept_for(law)
     def fill(parameters: FloatArray, p: FloatArray, survey: FloatArray, panel: FloatArray) -> None:
         quadrature.probability_optimal(law, parameters, EXACT, p, survey, panel)
 
@@ -46,7 +46,7 @@ def _fill_optimality(law: int) -> Callable[..., None]:
 
 @functools.cache
 def _fill_small_optimality(law: int) -> Callable[..., None]:
-    @kept
+    @kept_for(law)
     def fill(
         parameters: FloatArray, p: FloatArray, survey: FloatArray, panel: FloatArray, edges: FloatArray, below: FloatArray
     ) -> None:
@@ -82,7 +82,7 @@ def estimated_optimality(p: FloatArray, samples: int, words: WordArray) -> Float
 
 @functools.cache
 def _count_candidates(alarm: int) -> Callable[..., int]:
-    @kept
+    @kept_for(alarm)
     def count(p: FloatArray, rate: float, cap: int) -> int:
         return candidates.number_of_candidates(candidates.log_false_alarm(alarm, p), rate, cap)
 
@@ -103,7 +103,7 @@ def count_candidates(p: FloatArray, alarm: int, rate: float, cap: int, remaining
 
 @functools.cache
 def _fill_alarms(alarm: int) -> Callable[..., None]:
-    @kept
+    @kept_for(alarm)
     def fill(samples: int, table: FloatArray) -> None:
         for best in range(samples + 1):
             for count in range(min(best, samples - best) + 1):
@@ -122,7 +122,7 @@ def false_alarm_table(alarm: int, samples: int) -> FloatArray:
 
 @functools.cache
 def _fill_two_arm_counts(alarm: int) -> Callable[..., None]:
-    @kept
+    @kept_for(alarm)
     def fill(samples: int, rate: float, cap: int, numbers: FloatArray) -> None:
         for count in range(samples + 1):
             loser = min(count, samples - count)
@@ -194,7 +194,7 @@ def choose_largest(values: FloatArray, first_of_ties: bool, words: WordArray) ->
 
 @functools.cache
 def _fill_indices(kind: int) -> Callable[..., None]:
-    @kept
+    @kept_for(kind)
     def fill(seen: FloatArray, priors: FloatArray, time: float, values: FloatArray) -> None:
         choosing.fill_indices(kind, seen, priors, time, values)
 
@@ -216,7 +216,7 @@ def second_of_two(first: int, share: float, p: FloatArray, words: WordArray) -> 
 
 @functools.cache
 def _fill_upper_quantiles(law: int) -> Callable[..., None]:
-    @kept
+    @kept_for(law)
     def fill(parameters: FloatArray, log_tail: float, out: FloatArray) -> None:
         for a in range(out.size):
             first, second, third = parameters[a, 0], parameters[a, 1], parameters[a, 2]
@@ -234,7 +234,7 @@ def upper_quantiles(law: int, parameters: FloatArray, log_tail: float) -> FloatA
 
 @functools.cache
 def _fill_draws(law: int) -> Callable[..., None]:
-    @kept
+    @kept_for(law)
     def fill(parameters: FloatArray, words: WordArray, out: FloatArray) -> None:
         baselines.fill_reward_draws(law, parameters, address_of(words), out)
 
@@ -280,7 +280,7 @@ def tally_draws(samples: FloatArray) -> FloatArray:
 
 @functools.cache
 def _tally_exactly(law: int) -> Callable[..., None]:
-    @kept
+    @kept_for(law)
     def fill(parameters: FloatArray, survey: FloatArray, panel: FloatArray, partial: FloatArray, tally: FloatArray) -> None:
         closed = False
         if law != laws.BETA:
@@ -325,7 +325,7 @@ def explore(arm: int, arms: int, epsilon: float, words: WordArray) -> int:
 
 @functools.cache
 def _fill_means(law: int) -> Callable[..., None]:
-    @kept
+    @kept_for(law)
     def fill(parameters: FloatArray, out: FloatArray) -> None:
         for a in range(out.size):
             out[a] = laws.mean(law, parameters[a, 0], parameters[a, 1])

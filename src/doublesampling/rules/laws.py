@@ -29,6 +29,7 @@ from doublesampling.rules.special import (
     stirling_error,
     student_upper_quantile,
 )
+from doublesampling.rules.specialise import Constant, specialised
 
 BETA = 0
 STUDENT = 1
@@ -40,8 +41,8 @@ SAMPLED = 5
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 
-@spliced
-def log_peak(law: int, first: float, second: float, third: float) -> float:
+@specialised(spliced)
+def log_peak(law: Constant, first: float, second: float, third: float) -> float:
     """The largest log density of a marginal in its own coordinate (log odds for BETA)."""
     if law == BETA:
         return log_beta_peak(first, second)
@@ -55,8 +56,8 @@ def log_peak(law: int, first: float, second: float, third: float) -> float:
     return rise - _HALF_LOG_TWO_PI - math.log(second)
 
 
-@spliced
-def log_fall(law: int, first: float, second: float, third: float, distance: float) -> float:
+@specialised(spliced)
+def log_fall(law: Constant, first: float, second: float, third: float, distance: float) -> float:
     """How far the log density has fallen at a distance from its peak, in the marginal's own coordinate."""
     if law == BETA:
         return log_beta_fall(first, second, distance)
@@ -70,8 +71,8 @@ def log_fall(law: int, first: float, second: float, third: float, distance: floa
     return -0.5 * (third + 1.0) * math.log1p(r * r / third)
 
 
-@spliced
-def centre(law: int, first: float, second: float) -> float:
+@specialised(spliced)
+def centre(law: Constant, first: float, second: float) -> float:
     """Where the density peaks, in the marginal's own coordinate."""
     if law in (BETA, GAMMA):
         return math.log(first / second)
@@ -95,8 +96,8 @@ def logistic_mean(location: float, scale: float) -> float:
     return total / weights
 
 
-@spliced
-def mean(law: int, first: float, second: float) -> float:
+@specialised(spliced)
+def mean(law: Constant, first: float, second: float) -> float:
     """The expected reward under the posterior."""
     if law == BETA:
         return first / (first + second)
@@ -107,9 +108,9 @@ def mean(law: int, first: float, second: float) -> float:
     return logistic_mean(first, second) if law == LOGISTIC else first
 
 
-@spliced
+@specialised(spliced)
 def upper_quantile(
-    law: int, first: float, second: float, third: float, log_tail: float, start: float
+    law: Constant, first: float, second: float, third: float, log_tail: float, start: float
 ) -> tuple[float, float]:
     """The point exceeded with probability exp(log_tail), in the marginal's own coordinate, and where to start next."""
     if law == BETA:
@@ -125,9 +126,9 @@ def upper_quantile(
     return first + second * t, t
 
 
-@spliced
+@specialised(spliced)
 def draw(
-    law: int, first: float, second: float, third: float, address: Address, purpose: np.uint64, index: np.uint64
+    law: Constant, first: float, second: float, third: float, address: Address, purpose: np.uint64, index: np.uint64
 ) -> float:
     """One posterior draw of the expected reward, in the marginal's own coordinate."""
     if law == BETA:
@@ -139,8 +140,8 @@ def draw(
     return first + second * student_draw(address, purpose, index, third)
 
 
-@spliced
-def reward_of_coordinate(law: int, coordinate: float) -> float:
+@specialised(spliced)
+def reward_of_coordinate(law: Constant, coordinate: float) -> float:
     """From a marginal's own coordinate back to the expected reward."""
     if law in (BETA, LOGISTIC):
         return logistic(coordinate)

@@ -4,6 +4,7 @@
 """
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,11 +32,13 @@ from doublesampling.rules.compiled import inlined, spliced
 from doublesampling.rules.draws import Address
 from doublesampling.rules.optimal_arm import carried_densities, compare_student, quadrature, recurrence
 from doublesampling.rules.optimal_arm.regions import QUICK_BETA, QUICK_STUDENT
+from doublesampling.rules.specialise import Constant, specialised
 
 FloatArray = NDArray[np.float64]
 
-# how Beta arms find p: by the recurrence of two or three arms, by carried densities, or anew at every step
-FRESH, TRACKED, CARRIED = range(3)
+# families: how a belief is followed. Beta arms find p by the recurrence of two or three arms, by carried densities, or
+# anew at every step; pairs of numbers may forget, and the world may move; weights may forget; categories
+TRACKED, CARRIED, FRESH, PAIRS, WEIGHTS, FORGETTING_WEIGHTS, CATEGORIES = range(7)
 
 
 @spliced
@@ -45,10 +48,8 @@ def begin(scratch: Scratch) -> None:
         scratch.p[a] = scratch.starts[a] = math.nan
 
 
-@spliced
-def begin_beta(
-    means: int, world: BernoulliWorld, prior: BetaPrior, scratch: Scratch, state: BetaState
-) -> float:
+@specialised(spliced)
+def begin_beta(family: Constant, world: BernoulliWorld, prior: BetaPrior, scratch: Scratch) -> float:
     """Beta arms at their prior; returns the best mean."""
     begin(scratch)
     best = world.means[0]
@@ -57,43 +58,45 @@ def begin_beta(
         scratch.priors[a, 0], scratch.priors[a, 1] = prior.alpha[a], prior.beta[a]
         scratch.truth[a] = world.means[a]
         best = max(best, world.means[a])
-    if means == TRACKED:
+    state: BetaState = scratch.state
+    if family == TRACKED:
         for i in range(prior.track.size):
             state.track[i] = prior.track[i]
-    if means == CARRIED:
+    if family == CARRIED:
         carried_densities.begin(state.notes)
     return best
 
 
-@spliced
+@specialised(spliced)
 def beta_step(
-    kind: int, form: int, means: int, address: Address, time: float, world: BernoulliWorld, policy: Policy, scratch: Scratch,
-    state: BetaState,
+    family: Constant, kind: Constant, form: Constant, address: Address, world: BernoulliWorld, policy: Policy,
+    scratch: Scratch,
 ) -> tuple[int, int, float]:  # fmt: skip
-    """A Bernoulli bandit under Beta beliefs: the arm, N and the reward. ``means`` : how p is found."""
+    """A Bernoulli bandit under Beta beliefs: the arm, N and the reward."""
+    state: BetaState = scratch.state
     parameters, p = scratch.parameters, scratch.p
     alpha, beta = parameters[:, 0], parameters[:, 1]
-    if means == TRACKED:
+    if family == TRACKED:
         recurrence.tracked_optimality(state.track, p)
-    elif means == CARRIED:
+    elif family == CARRIED:
         carried_densities.carried_optimality(parameters, p, scratch.survey, state.panels, state.notes)
     elif kind == kinds.DOUBLE_SAMPLING or kind == kinds.TOP_TWO:
         quadrature.probability_optimal(laws.BETA, parameters, QUICK_BETA, p, scratch.survey, scratch.panel)
     number = 1
-    if means == TRACKED and kind == kinds.THOMPSON:
+    if family == TRACKED and kind == kinds.THOMPSON:
         arm = one_candidate(policy, address, p, scratch.votes)
-    elif means == TRACKED and kind == kinds.INFORMATION_DIRECTED:
+    elif family == TRACKED and kind == kinds.INFORMATION_DIRECTED:
         recurrence.tally(alpha, beta, state.track, scratch.tally)
         arm = directed_choice(address, scratch.tally)
     else:
-        arm, number = choose(kind, form, laws.BETA, policy, address, time, scratch)
+        arm, number = choose(kind, form, laws.BETA, policy, address, scratch)
     paid = worlds.bernoulli_reward(world.means[arm], arm, address)
-    if means == TRACKED:
+    if family == TRACKED:
         if p.size == 2:
             recurrence.follow_two(alpha, beta, state.track, arm, paid > 0.5)
         else:
             recurrence.follow_three(alpha, beta, state.track, arm, paid > 0.5)
-    elif means == CARRIED:
+    elif family == CARRIED:
         carried_densities.carry(parameters, arm, paid > 0.5, state.panels, state.notes)
     alpha[arm], beta[arm] = posterior.beta_update(alpha[arm], beta[arm], paid)
     return arm, number, paid
@@ -108,24 +111,24 @@ def begin_pairs(prior: PairPrior, scratch: Scratch) -> None:
         scratch.priors[a, 0], scratch.priors[a, 1] = prior.first[a], prior.second[a]
 
 
-@spliced
+@specialised(spliced)
 def pairs_step(
-    kind: int, form: int, law: int, address: Address, time: float, world: StagedWorld, prior: PairPrior, policy: Policy,
-    scratch: Scratch,
+    kind: Constant, form: Constant, law: Constant, address: Address, world: StagedWorld, prior: PairPrior,
+    policy: Policy, scratch: Scratch,
 ) -> tuple[int, int, float, float]:  # fmt: skip
     """Rewards of 0 and 1, counts or waiting times, where beliefs may forget and means may move.
 
     The arm, N, the reward, the best mean.
     """
     parameters, truth = scratch.parameters, scratch.truth
-    stage = world.means[((int(time) - 1) // world.every) % world.means.shape[0]]
+    stage = world.means[((int(address[3]) - 1) // world.every) % world.means.shape[0]]
     best = stage[0]
     for a in range(truth.size):
         truth[a] = stage[a]
         best = max(best, truth[a])
     if kind == kinds.DOUBLE_SAMPLING or kind == kinds.TOP_TWO:
         two_parameter_laws.fill_optimality(law, parameters, scratch.p, scratch.survey, scratch.panel)
-    arm, number = choose(kind, form, law, policy, address, time, scratch)
+    arm, number = choose(kind, form, law, policy, address, scratch)
     paid = two_parameter_laws.pay(law, truth[arm], arm, address)
     first, second = parameters[:, 0], parameters[:, 1]
     two_parameter_laws.learn(law, first, second, prior.first, prior.second, prior.discount, arm, paid)
@@ -133,8 +136,9 @@ def pairs_step(
 
 
 @spliced
-def begin_weights(prior: WeightsPrior, scratch: Scratch, state: WeightsState) -> None:
+def begin_weights(prior: WeightsPrior, scratch: Scratch) -> None:
     """Weights at their prior."""
+    state: WeightsState = scratch.state
     begin(scratch)
     arms, size = prior.mean.shape
     for i in range(size):
@@ -147,7 +151,7 @@ def begin_weights(prior: WeightsPrior, scratch: Scratch, state: WeightsState) ->
                 state.root[a, i, j] = prior.root[a, i, j]
 
 
-@inlined
+@specialised(inlined)
 def student_optimality(parameters: FloatArray, p: FloatArray, survey: FloatArray, panel: FloatArray) -> None:
     """Sampling one under Normal-Inverse-Gamma beliefs, right to 1e-6."""
     if p.size == 2:
@@ -161,10 +165,9 @@ def student_optimality(parameters: FloatArray, p: FloatArray, survey: FloatArray
 
 
 @spliced
-def look(
-    address: Address, world: LinearWorld, prior: WeightsPrior, scratch: Scratch, state: WeightsState
-) -> float:
+def look(address: Address, world: LinearWorld, prior: WeightsPrior, scratch: Scratch) -> float:
     """Fill the context, what each arm is worth there, and the law of what is known of it; returns the best mean."""
+    state: WeightsState = scratch.state
     where = (address[0], address[1], np.uint64(0) if world.shared else address[2], address[3])
     worlds.fill_context(world.context, world.path, where, state.shown)
     if prior.sees_context:
@@ -182,25 +185,26 @@ def look(
     return best
 
 
-@spliced
+@specialised(spliced)
 def linear_step(
-    kind: int, form: int, law: int, forgets: bool, address: Address, world: LinearWorld, prior: WeightsPrior, policy: Policy,
-    scratch: Scratch, state: WeightsState,
+    family: Constant, kind: Constant, form: Constant, law: Constant, address: Address, world: LinearWorld,
+    prior: WeightsPrior, policy: Policy, scratch: Scratch,
 ) -> tuple[int, int, float, float]:  # fmt: skip
     """Any world that pays x^T w, under beliefs about w: the arm, N, the reward, the best arm's mean.
 
     law : STUDENT (w and the noise have Normal-Inverse-Gamma laws) or LOGISTIC (x^T w are log odds of a 1).
     """
-    best = look(address, world, prior, scratch, state)
+    state: WeightsState = scratch.state
+    best = look(address, world, prior, scratch)
     if kind == kinds.DOUBLE_SAMPLING or kind == kinds.TOP_TWO:
         student_optimality(scratch.parameters, scratch.p, scratch.survey, scratch.panel)
-    arm, number = choose(kind, form, law, policy, address, float(address[3]), scratch)
+    arm, number = choose(kind, form, law, policy, address, scratch)
     if world.pays == worlds.GAUSSIAN:
         paid = worlds.gaussian_reward(scratch.truth[arm], world.noise[arm], arm, address)
     else:
         paid = worlds.bernoulli_reward(scratch.truth[arm], arm, address)
     mean, root, alpha, beta = state.mean, state.root, state.alpha, state.beta
-    if forgets:
+    if family == FORGETTING_WEIGHTS:
         for a in range(alpha.size):
             alpha[a], beta[a] = posterior.nig_forget(
                 mean[a], root[a], alpha[a], beta[a], prior.anchors[a], state.work
@@ -215,10 +219,9 @@ def linear_step(
 
 
 @spliced
-def begin_categories(
-    world: CategoricalWorld, prior: DirichletPrior, scratch: Scratch, state: DirichletState
-) -> float:
+def begin_categories(world: CategoricalWorld, prior: DirichletPrior, scratch: Scratch) -> float:
     """Categories at their prior; returns the best mean value."""
+    state: DirichletState = scratch.state
     begin(scratch)
     best = -math.inf
     for a in range(scratch.p.size):
@@ -229,12 +232,13 @@ def begin_categories(
     return best
 
 
-@spliced
+@specialised(spliced)
 def categories_step(
-    kind: int, form: int, address: Address, time: float, world: CategoricalWorld, prior: DirichletPrior, policy: Policy,
-    scratch: Scratch, state: DirichletState,
+    kind: Constant, form: Constant, address: Address, world: CategoricalWorld, prior: DirichletPrior, policy: Policy,
+    scratch: Scratch,
 ) -> tuple[int, int, float]:  # fmt: skip
     """Rewards in categories: sampling one as the paper writes it. The arm, N and the reward."""
+    state: DirichletState = scratch.state
     concentration = state.concentration
     if kind == kinds.GREEDY or kind == kinds.EPSILON_GREEDY:
         for a in range(scratch.p.size):
@@ -245,7 +249,38 @@ def categories_step(
         dirichlet.fill_reward_draws(concentration, world.values, address, state.shares, scratch.samples)
     if kind == kinds.DOUBLE_SAMPLING or kind == kinds.TOP_TWO:
         dirichlet.count_best(scratch.samples, scratch.p, scratch.votes)
-    arm, number = choose(kind, form, laws.SAMPLED, policy, address, time, scratch)
+    arm, number = choose(kind, form, laws.SAMPLED, policy, address, scratch)
     category = worlds.category_of_reward(world.chances[arm], arm, address)
     dirichlet.learn(concentration, prior.concentration, prior.discount, arm, category)
     return arm, number, world.values[category]
+
+
+@specialised(spliced)
+def begin_realization(family: Constant, world: Any, prior: Any, scratch: Scratch) -> float:
+    """Put the arms at their prior; returns the best mean, where the world does not change it at every step."""
+    if family in (TRACKED, CARRIED, FRESH):
+        return begin_beta(family, world, prior, scratch)
+    if family == CATEGORIES:
+        return begin_categories(world, prior, scratch)
+    if family == PAIRS:
+        begin_pairs(prior, scratch)
+    else:
+        begin_weights(prior, scratch)
+    return 0.0
+
+
+@specialised(spliced)
+def step(
+    family: Constant, kind: Constant, form: Constant, law: Constant, address: Address, world: Any, prior: Any,
+    policy: Policy, scratch: Scratch, best: float,
+) -> tuple[int, int, float, float]:  # fmt: skip
+    """Play one step of any family: the arm, N, the reward, the best mean; best is that of the step before."""
+    if family == PAIRS:
+        return pairs_step(kind, form, law, address, world, prior, policy, scratch)
+    if family in (WEIGHTS, FORGETTING_WEIGHTS):
+        return linear_step(family, kind, form, law, address, world, prior, policy, scratch)
+    if family == CATEGORIES:
+        arm, number, paid = categories_step(kind, form, address, world, prior, policy, scratch)
+    else:
+        arm, number, paid = beta_step(family, kind, form, address, world, policy, scratch)
+    return arm, number, paid, best

@@ -8,13 +8,14 @@ from doublesampling.rules.compiled import spliced
 from doublesampling.rules.draws import Address
 from doublesampling.rules.optimal_arm import compare_beta_gamma, quadrature
 from doublesampling.rules.optimal_arm.regions import QUICK_BETA
+from doublesampling.rules.specialise import Constant, specialised
 
 FloatArray = NDArray[np.float64]
 
 
-@spliced
+@specialised(spliced)
 def learn(
-    law: int, first: FloatArray, second: FloatArray, prior_first: FloatArray, prior_second: FloatArray,
+    law: Constant, first: FloatArray, second: FloatArray, prior_first: FloatArray, prior_second: FloatArray,
     discount: float, arm: int, paid: float,
 ) -> None:  # fmt: skip
     """Every arm forgets by the discount, then the played one learns, in place; float arrays (arm)."""
@@ -30,8 +31,8 @@ def learn(
         first[arm], second[arm] = posterior.gamma_exponential_update(first[arm], second[arm], paid)
 
 
-@spliced
-def pay(law: int, mean: float, arm: int, address: Address) -> float:
+@specialised(spliced)
+def pay(law: Constant, mean: float, arm: int, address: Address) -> float:
     """What the world pays whose belief has this law."""
     if law == laws.BETA:
         paid = worlds.bernoulli_reward(mean, arm, address)
@@ -42,8 +43,8 @@ def pay(law: int, mean: float, arm: int, address: Address) -> float:
     return paid
 
 
-@spliced
-def fill_optimality(law: int, parameters: FloatArray, p: FloatArray, survey: FloatArray, panel: FloatArray) -> None:
+@specialised(spliced)
+def fill_optimality(law: Constant, parameters: FloatArray, p: FloatArray, survey: FloatArray, panel: FloatArray) -> None:
     """Sampling one, right to 1e-6."""
     if compare_beta_gamma.resolved(law, parameters):
         p[0], p[1], _ = compare_beta_gamma.first_above_second(law, parameters)

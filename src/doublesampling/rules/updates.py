@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublesampling.rules import dirichlet, posterior, two_parameter_laws
-from doublesampling.rules.cached import kept
+from doublesampling.rules.cached import kept, kept_for
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -54,7 +54,7 @@ def logistic_follow(
 
 @functools.cache
 def _pairs_follow(law: int) -> Callable[..., None]:
-    @kept
+    @kept_for(law)
     def follow(
         first: FloatArray, second: FloatArray, arms: IntArray, rewards: FloatArray, prior_first: FloatArray,
         prior_second: FloatArray, discount: float,

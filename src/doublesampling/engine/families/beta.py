@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from doublesampling.bandits import BernoulliBandit
 from doublesampling.beliefs import BetaBernoulli
 from doublesampling.engine.families.common import Family, PackedPolicy, PackedProblem
-from doublesampling.engine.kernels import COUNTS
 from doublesampling.rules import entry_points, laws, steps
 from doublesampling.rules.bundles import BernoulliWorld, BetaPrior, BetaState
 from doublesampling.rules.choose import kinds
@@ -21,16 +20,16 @@ FloatArray = NDArray[np.float64]
 _MOST_COUNTS, _LEAST_OVERLAP = 1e6, 1e-200
 
 
-def variant(problem: PackedProblem, policy: PackedPolicy) -> int:
-    """Return how the arms find p for a policy."""
+def step_code(problem: PackedProblem, policy: PackedPolicy, carries: bool) -> int:
+    """Return how the arms find p for a policy; ``carries``: whether densities may be carried, as on CPUs."""
     if problem.prior.track.size and kinds.follows_recurrence(policy.kind, policy.settings.samples):
         return steps.TRACKED
-    return steps.CARRIED if kinds.needs_optimality(policy.kind) else steps.FRESH
+    return steps.CARRIED if carries and kinds.needs_optimality(policy.kind) else steps.FRESH
 
 
 def _state(problem: PackedProblem, policy: PackedPolicy) -> BetaState:
     arms = problem.arms
-    panels = MOST_PANELS if variant(problem, policy) == steps.CARRIED else 0
+    panels = MOST_PANELS if step_code(problem, policy, True) == steps.CARRIED else 0
     return BetaState(
         track=np.empty(problem.prior.track.size),
         panels=np.empty((panels, arms + 1, PANEL_ROWS, PANEL_NODES)),
@@ -81,7 +80,7 @@ def _pack(bandit: BernoulliBandit, belief: BetaBernoulli) -> PackedProblem:
 
 FAMILY = Family(
     name="beta",
-    code=COUNTS,
+    code=step_code,
     defaults={BernoulliBandit: lambda bandit: BetaBernoulli(arms=bandit.arms)},
     beliefs=(BetaBernoulli,),
     takes=lambda bandit, belief: (
@@ -89,5 +88,4 @@ FAMILY = Family(
     ),
     pack=_pack,
     state=_state,
-    variant=variant,
 )

@@ -61,19 +61,18 @@ class Family:
     """How one kind of belief is packed and played.
 
     ``defaults`` maps each bandit it knows to a function from the bandit to the belief that fits it. ``takes`` says
-    whether it plays a bandit with a belief; ``pack`` turns them into arrays. ``code`` is the step of its own
-    (engine/kernels.py), ``variant`` the form of it that a problem and a policy need, ``state`` what the belief keeps
-    from step to step, ``samples`` how many posterior samples a policy takes at each.
+    whether it plays a bandit with a belief; ``pack`` turns them into arrays. ``code`` is the step that a problem and a
+    policy need (rules/steps.py; the flag says whether densities may be carried, as on CPUs), ``state`` what the belief
+    keeps from step to step, ``samples`` how many posterior samples a policy takes at each.
     """
 
     name: str
-    code: int
+    code: Callable[[PackedProblem, PackedPolicy, bool], int]
     defaults: Mapping[type, Callable[[Any], Any]]
     beliefs: tuple[type, ...]
     takes: Callable[[Any, Any], bool]
     pack: Callable[[Any, Any], PackedProblem]
     state: Callable[[PackedProblem, PackedPolicy], Any]
-    variant: Callable[[PackedProblem, PackedPolicy], int] = lambda problem, policy: 0
     samples: Callable[[PackedProblem, PackedPolicy], int] = lambda problem, policy: (
         policy.settings.samples if policy.kind == kinds.INFORMATION_DIRECTED else 0
     )
@@ -81,7 +80,7 @@ class Family:
     def kernel(self, problem: PackedProblem, policy: PackedPolicy) -> Kernel:
         """Return the compiled loop of a problem and a policy."""
         form = policy.form_for(problem)
-        return cpu_kernel(self.code, policy.kind, form, problem.law, self.variant(problem, policy))
+        return cpu_kernel(self.code(problem, policy, True), policy.kind, form, problem.law)
 
     def scratch(self, problem: PackedProblem, policy: PackedPolicy) -> Scratch:
         """Return the work space of a problem and a policy; what they do not need is empty."""
@@ -100,4 +99,5 @@ class Family:
             samples=np.empty((self.samples(problem, policy), arms)),
             tally=np.empty((directed + EXTRA_ROWS, directed)),
             partial=np.empty((directed + 2, PANEL_NODES)),
+            state=self.state(problem, policy),
         )

@@ -7,9 +7,8 @@ import numpy as np
 from doublesampling.bandits import BernoulliBandit, GaussianBandit, LinearGaussianBandit, LogisticBandit
 from doublesampling.beliefs import Gaussian, LinearGaussian
 from doublesampling.engine.families.common import Family, PackedPolicy, PackedProblem
-from doublesampling.engine.kernels import WEIGHTS
 from doublesampling.errors import SettingError
-from doublesampling.rules import laws, worlds
+from doublesampling.rules import laws, steps, worlds
 from doublesampling.rules.bundles import LinearWorld, WeightsPrior, WeightsState
 
 
@@ -72,7 +71,7 @@ def pack_world(bandit: Any) -> LinearWorld:
 
 FAMILY = Family(
     name="linear",
-    code=WEIGHTS,
+    code=lambda problem, policy, carries: steps.FORGETTING_WEIGHTS if problem.prior.anchors.size else steps.WEIGHTS,
     defaults={
         GaussianBandit: lambda bandit: Gaussian(arms=bandit.arms),
         LinearGaussianBandit: lambda bandit: LinearGaussian(arms=bandit.arms, dimension=bandit.dimension),
@@ -84,5 +83,4 @@ FAMILY = Family(
     ),
     pack=_pack,
     state=weights_state,
-    variant=lambda problem, policy: int(problem.prior.anchors.size > 0),
 )

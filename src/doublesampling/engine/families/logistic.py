@@ -6,8 +6,7 @@ from doublesampling.bandits import LogisticBandit
 from doublesampling.beliefs import Logistic
 from doublesampling.engine.families.common import Family, PackedProblem
 from doublesampling.engine.families.linear import check_dimension, pack_world, weights_state
-from doublesampling.engine.kernels import WEIGHTS
-from doublesampling.rules import laws
+from doublesampling.rules import laws, steps
 from doublesampling.rules.bundles import WeightsPrior
 
 
@@ -22,7 +21,7 @@ def _pack(bandit: LogisticBandit, belief: Logistic) -> PackedProblem:
 
 FAMILY = Family(
     name="logistic",
-    code=WEIGHTS,
+    code=lambda problem, policy, carries: steps.WEIGHTS,
     defaults={LogisticBandit: lambda bandit: Logistic(arms=bandit.arms, dimension=bandit.dimension)},
     beliefs=(Logistic,),
     takes=lambda bandit, belief: isinstance(bandit, LogisticBandit) and isinstance(belief, Logistic),

@@ -7,7 +7,7 @@ import numpy as np
 from doublesampling.bandits import BernoulliBandit, ChangingBernoulliBandit, ExponentialBandit, PoissonBandit
 from doublesampling.beliefs import BetaBernoulli, GammaExponential, GammaPoisson
 from doublesampling.engine.families.common import Family, PackedProblem
-from doublesampling.engine.kernels import PAIRS
+from doublesampling.rules import steps
 from doublesampling.rules.bundles import NoState, PairPrior, StagedWorld
 
 _WORLDS: dict[type, tuple[type, ...]] = {
@@ -28,7 +28,7 @@ def _pack(bandit: Any, belief: Any) -> PackedProblem:
 
 FAMILY = Family(
     name="pairs",
-    code=PAIRS,
+    code=lambda problem, policy, carries: steps.PAIRS,
     defaults={
         PoissonBandit: lambda bandit: GammaPoisson(arms=bandit.arms),
         ExponentialBandit: lambda bandit: GammaExponential(arms=bandit.arms),

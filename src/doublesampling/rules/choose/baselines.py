@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from doublesampling.rules import laws
 from doublesampling.rules.compiled import rule, spliced
 from doublesampling.rules.draws import EXPLORATION, POSTERIOR, Address, uniform
+from doublesampling.rules.specialise import Constant, specialised
 
 FloatArray = NDArray[np.float64]
 
@@ -111,8 +112,8 @@ def second_of_two(address: Address, first: int, share: float, p: FloatArray) -> 
     return last
 
 
-@spliced
-def fill_draws(law: int, parameters: FloatArray, address: Address, draws: FloatArray) -> None:
+@specialised(spliced)
+def fill_draws(law: Constant, parameters: FloatArray, address: Address, draws: FloatArray) -> None:
     """Posterior draws of every arm, float array (sample, arm), in the law's own coordinate."""
     count = parameters.shape[0]
     for m in range(draws.shape[0]):
@@ -122,8 +123,8 @@ def fill_draws(law: int, parameters: FloatArray, address: Address, draws: FloatA
             draws[m, a] = laws.draw(law, first, second, third, address, POSTERIOR, index)
 
 
-@spliced
-def fill_reward_draws(law: int, parameters: FloatArray, address: Address, draws: FloatArray) -> None:
+@specialised(spliced)
+def fill_reward_draws(law: Constant, parameters: FloatArray, address: Address, draws: FloatArray) -> None:
     """The same as expected rewards."""
     fill_draws(law, parameters, address, draws)
     for m in range(draws.shape[0]):

@@ -40,14 +40,15 @@ from doublesampling.rules.draws import (
 from doublesampling.rules.optimal_arm import compare_beta_gamma
 from doublesampling.rules.optimal_arm.quadrature import sampled_optimality
 from doublesampling.rules.optimal_arm.regions import QUICK_BETA
+from doublesampling.rules.specialise import Constant, specialised
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
-@spliced
+@specialised(spliced)
 def choose(
-    kind: int, form: int, law: int, policy: Policy, address: Address, time: float, scratch: Scratch
+    kind: Constant, form: Constant, law: Constant, policy: Policy, address: Address, scratch: Scratch
 ) -> tuple[int, int]:
     """The arm and N. ``kind``, ``form`` and ``law`` are constants where this is compiled: only what they need is.
 
@@ -56,14 +57,14 @@ def choose(
     """
     number = 1
     if kind == kinds.DOUBLE_SAMPLING:
-        arm, number = double_sampling(form, law, policy, time, address, scratch)
+        arm, number = double_sampling(form, law, policy, address, scratch)
     elif kind == kinds.TOP_TWO:
         arm = second_of_two(address, one_candidate(policy, address, scratch.p, scratch.votes), policy.setting, scratch.p)
     elif kind == kinds.INFORMATION_DIRECTED:
         fill_tally(form, law, address, scratch)
         arm = directed_choice(address, scratch.tally)
     else:
-        fill_values(kind, form, law, policy, address, time, scratch)
+        fill_values(kind, form, law, policy, address, scratch)
         arm = mode(scratch.values, policy.first_of_ties, address)
         if kind == kinds.EPSILON_GREEDY:
             arm = explore(arm, scratch.values.size, policy.setting, address)
@@ -86,9 +87,9 @@ def _double_sampling_of_two(policy: Policy, address: Address, p: FloatArray) -> 
     return 0 if twice >= number else 1, number
 
 
-@spliced
+@specialised(spliced)
 def double_sampling(
-    form: int, law: int, policy: Policy, time: float, address: Address, scratch: Scratch
+    form: Constant, law: Constant, policy: Policy, address: Address, scratch: Scratch
 ) -> tuple[int, int]:
     """The arm and N, and their p: it holds the exact probabilities and is left holding the estimate."""
     p, votes = scratch.p, scratch.votes
@@ -98,14 +99,14 @@ def double_sampling(
         if law != laws.SAMPLED:  # noqa: SIM102 - where only samples tell, p is the estimate already
             if policy.samples > 0:
                 sampled_optimality(address, policy.samples, p, votes)
-        number = count_candidates(form, policy, time, p, votes)
+        number = count_candidates(form, policy, float(address[3]), p, votes)
         draw_candidates(address, number, p, votes)
         arm = mode(votes, policy.first_of_ties, address)
     return arm, number
 
 
-@spliced
-def count_candidates(form: int, policy: Policy, time: float, p: FloatArray, votes: IntArray) -> int:
+@specialised(spliced)
+def count_candidates(form: Constant, policy: Policy, time: float, p: FloatArray, votes: IntArray) -> int:
     """N from an estimate p; where it came from M samples, votes holds their counts."""
     if form == kinds.TABLE:
         number = number_of_candidates(log_false_alarm_of_counts(policy.table, votes), policy.rate, policy.cap)
@@ -123,21 +124,21 @@ def one_candidate(policy: Policy, address: Address, p: FloatArray, votes: IntArr
     return mode(votes, policy.first_of_ties, address)
 
 
-@spliced
+@specialised(spliced)
 def fill_values(
-    kind: int, form: int, law: int, policy: Policy, address: Address, time: float, scratch: Scratch
+    kind: Constant, form: Constant, law: Constant, policy: Policy, address: Address, scratch: Scratch
 ) -> None:
     """A number per arm, the largest of which is played."""
     parameters, values = scratch.parameters, scratch.values
     if kind == kinds.UCB1 or kind == kinds.KL_UCB or kind == kinds.IMED:
-        fill_indices(kind, parameters, scratch.priors, time, values)
+        fill_indices(kind, parameters, scratch.priors, float(address[3]), values)
     elif kind == kinds.BAYES_UCB:
         if law == laws.SAMPLED:
             for a in range(values.size):
-                rank = sample_rank(scratch.samples.shape[0], bayes_ucb_log_tail(time))
+                rank = sample_rank(scratch.samples.shape[0], bayes_ucb_log_tail(float(address[3])))
                 values[a] = sample_quantile(scratch.samples, a, rank)
         else:
-            fill_quantiles(form, law, policy, time, address, scratch)
+            fill_quantiles(form, law, policy, address, scratch)
     else:
         for a in range(values.size):
             first, second, third = parameters[a, 0], parameters[a, 1], parameters[a, 2]
@@ -154,15 +155,15 @@ def fill_values(
                 values[a] = laws.mean(law, first, second)
 
 
-@spliced
-def fill_quantiles(form: int, law: int, policy: Policy, time: float, address: Address, scratch: Scratch) -> None:
+@specialised(spliced)
+def fill_quantiles(form: Constant, law: Constant, policy: Policy, address: Address, scratch: Scratch) -> None:
     """Bayes-UCB's quantiles; each search starts where the arm's last one ended.
 
     With samples, the k-th of M sorted posterior draws has the law of the quantile at a Beta(k, M - k + 1) level: one
     draw of the level stands for all M.
     """
     parameters, values, starts, samples = scratch.parameters, scratch.values, scratch.starts, policy.samples
-    log_tail = bayes_ucb_log_tail(time)
+    log_tail = bayes_ucb_log_tail(float(address[3]))
     for a in range(values.size):
         first, second, third = parameters[a, 0], parameters[a, 1], parameters[a, 2]
         twin, tail = -1, log_tail
@@ -180,8 +181,8 @@ def fill_quantiles(form: int, law: int, policy: Policy, time: float, address: Ad
             values[a], starts[a] = laws.upper_quantile(law, first, second, third, tail, starts[a])
 
 
-@spliced
-def fill_indices(kind: int, parameters: FloatArray, priors: FloatArray, time: float, values: FloatArray) -> None:
+@specialised(spliced)
+def fill_indices(kind: Constant, parameters: FloatArray, priors: FloatArray, time: float, values: FloatArray) -> None:
     """The index of every Beta arm, from what was seen of it."""
     best = 0.0
     for a in range(values.size):
@@ -200,8 +201,8 @@ def fill_indices(kind: int, parameters: FloatArray, priors: FloatArray, time: fl
             values[a] = imed_index(mean, count, best)
 
 
-@spliced
-def fill_tally(form: int, law: int, address: Address, scratch: Scratch) -> None:
+@specialised(spliced)
+def fill_tally(form: Constant, law: Constant, address: Address, scratch: Scratch) -> None:
     """What information-directed sampling knows of every two arms, from samples or right to 1e-6."""
     parameters, samples, tally = scratch.parameters, scratch.samples, scratch.tally
     if law == laws.SAMPLED:

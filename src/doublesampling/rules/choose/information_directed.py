@@ -18,6 +18,7 @@ from doublesampling.rules.compiled import inlined, rule, spliced
 from doublesampling.rules.draws import EXPLORATION, Address, uniform
 from doublesampling.rules.optimal_arm.panels import gather_upward, node_of, panel_densities, panel_masses
 from doublesampling.rules.optimal_arm.regions import CENTRE, UPPER, Fineness, edge, panel_bottom, survey
+from doublesampling.rules.specialise import Constant, specialised
 
 FloatArray = NDArray[np.float64]
 
@@ -78,7 +79,7 @@ def _panel_tally(count: int, rewards: FloatArray, panel: FloatArray, partial: Fl
             work[b, a] += total
 
 
-@rule
+@specialised(rule)
 def _upper_edge_of_pay(shape: float, rate: float, fall: float) -> float:
     """Where the tail of an inverse Gamma law times its reward ends: one of a shape less, as far as numbers reach."""
     less = max(shape - 1.0, 0.05)
@@ -86,8 +87,8 @@ def _upper_edge_of_pay(shape: float, rate: float, fall: float) -> float:
     return min(centre + edge(laws.INVERSE_GAMMA, less, rate, 0.0, 1.0, fall), centre + 600.0)
 
 
-@spliced
-def _complete_tally(law: int, parameters: FloatArray, work: FloatArray) -> None:
+@specialised(spliced)
+def _complete_tally(law: Constant, parameters: FloatArray, work: FloatArray) -> None:
     """Scale the probabilities to 1; where no panel entered an arm, the one of the highest mean is surely the best."""
     count = parameters.shape[0]
     total, best = 0.0, 0
@@ -105,9 +106,9 @@ def _complete_tally(law: int, parameters: FloatArray, work: FloatArray) -> None:
             work[b, a] /= total
 
 
-@spliced
+@specialised(spliced)
 def tally_exactly(
-    law: int, parameters: FloatArray, fineness: Fineness, arms: FloatArray, panel: FloatArray, partial: FloatArray,
+    law: Constant, parameters: FloatArray, fineness: Fineness, arms: FloatArray, panel: FloatArray, partial: FloatArray,
     work: FloatArray,
 ) -> None:  # fmt: skip
     """The same by quadrature. Work space: arms and panel as in probability_optimal, partial (arm + 2, node)."""

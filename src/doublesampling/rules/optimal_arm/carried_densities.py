@@ -18,6 +18,7 @@ from doublesampling.rules.compiled import inlined, rule
 from doublesampling.rules.optimal_arm.panels import PANEL_NODES, gather_tail, node_of, panel_densities, panel_masses
 from doublesampling.rules.optimal_arm.quadrature import probability_optimal
 from doublesampling.rules.optimal_arm.regions import QUICK_BETA, UPPER, edge, panel_bottom, survey
+from doublesampling.rules.specialise import specialised
 
 FloatArray = NDArray[np.float64]
 
@@ -38,7 +39,7 @@ def begin(notes: FloatArray) -> None:
     notes[notes.shape[0] - 1, _SERVES] = 0.0
 
 
-@rule
+@specialised(rule)
 def lay(parameters: FloatArray, arms: FloatArray, book: FloatArray, notes: FloatArray) -> None:
     """Lay nodes for the arms as they are; notes of zero panels say that there were too many."""
     count = parameters.shape[0]
@@ -71,7 +72,7 @@ def lay(parameters: FloatArray, arms: FloatArray, book: FloatArray, notes: Float
     notes[count, _PANELS] = panels
 
 
-@inlined
+@specialised(inlined)
 def _reach(parameters: FloatArray, a: int) -> tuple[float, float, float]:
     """An arm's centre, and how far down and up its mass matters."""
     alpha, beta = parameters[a, 0], parameters[a, 1]
@@ -79,7 +80,7 @@ def _reach(parameters: FloatArray, a: int) -> tuple[float, float, float]:
     return centre, edge(laws.BETA, alpha, beta, 0.0, -1.0, _NEEDED), edge(laws.BETA, alpha, beta, 0.0, 1.0, _NEEDED)
 
 
-@rule
+@specialised(rule)
 def carry(parameters: FloatArray, arm: int, success: bool, book: FloatArray, notes: FloatArray) -> None:
     """Follow one observation; parameters are still those before it. Notes whether the nodes still serve."""
     count = parameters.shape[0]
@@ -107,7 +108,7 @@ def carry(parameters: FloatArray, arm: int, success: bool, book: FloatArray, not
     notes[count, _SERVES] = 1.0 if serves else 0.0
 
 
-@rule
+@specialised(rule)
 def carried_optimality(
     parameters: FloatArray, p: FloatArray, arms: FloatArray, book: FloatArray, notes: FloatArray
 ) -> None:

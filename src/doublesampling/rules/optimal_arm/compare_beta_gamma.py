@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from doublesampling.rules import laws
 from doublesampling.rules.compiled import inlined, rule, spliced
 from doublesampling.rules.special import log_beta_fall, log_beta_peak, log_beta_tails_and_density, logistic
+from doublesampling.rules.specialise import Constant, specialised
 
 FloatArray = NDArray[np.float64]
 
@@ -28,8 +29,8 @@ _MOST_SHAPE = 1e9  # of Gamma arms: beyond it the continued fraction of the inco
 _LEAST, _MOST = 0.3, 1e6  # of counts: smaller ones reach too far, larger ones round the logarithm away
 
 
-@spliced
-def resolved(law: int, parameters: FloatArray) -> bool:
+@specialised(spliced)
+def resolved(law: Constant, parameters: FloatArray) -> bool:
     """Whether there are two arms, of a law and of counts that these rules are made for."""
     if parameters.shape[0] != 2:
         return False
@@ -129,8 +130,8 @@ def _first_beta_above_second(
     return p, 1.0 - p, overlap
 
 
-@spliced
-def first_above_second(law: int, parameters: FloatArray) -> tuple[float, float, float]:
+@specialised(spliced)
+def first_above_second(law: Constant, parameters: FloatArray) -> tuple[float, float, float]:
     """P(first above second) and P(second above first), right to 1e-6, and the overlap; where it is resolved."""
     first, second, other_first, other_second = parameters[0, 0], parameters[0, 1], parameters[1, 0], parameters[1, 1]
     if law == laws.BETA:
@@ -142,8 +143,8 @@ def first_above_second(law: int, parameters: FloatArray) -> tuple[float, float, 
     return math.exp(upper), math.exp(lower), math.exp(log_density)
 
 
-@spliced
-def _lift(law: int, parameters: FloatArray, arm: int, overlap: float) -> float:
+@specialised(spliced)
+def _lift(law: Constant, parameters: FloatArray, arm: int, overlap: float) -> float:
     """By how much arm is more probably the best under its law weighted by its reward, which is of the same family."""
     if law == laws.INVERSE_GAMMA:  # one observation less, instead of one success more
         others = parameters[0, 0] + parameters[1, 0] - 1.0
@@ -151,8 +152,8 @@ def _lift(law: int, parameters: FloatArray, arm: int, overlap: float) -> float:
     return overlap / parameters[arm, 0]
 
 
-@spliced
-def tally_two(law: int, parameters: FloatArray, work: FloatArray) -> None:
+@specialised(spliced)
+def tally_two(law: Constant, parameters: FloatArray, work: FloatArray) -> None:
     """What directed.tally_exactly finds, in closed form but for p: E[reward of a, b is best] at (b, a), and p below."""
     p, rest, overlap = first_above_second(law, parameters)
     work[2, 0], work[2, 1] = p, rest

@@ -13,6 +13,7 @@ import numpy as np
 
 from doublesampling.rules import laws
 from doublesampling.rules.compiled import inlined, rule
+from doublesampling.rules.specialise import specialised
 
 _LEAST_FREEDOM = 6.0  # of the narrower arm: heavier tails reach so far that the steps out there overlook the other arm
 _AS_GOOD_AS_NORMAL = 1e7  # more freedom changes nothing above 1e-7
@@ -137,7 +138,7 @@ def resolved(scale: float, freedom: float, other_scale: float, other_freedom: fl
     return freedom >= _LEAST_FREEDOM and wide
 
 
-@rule
+@specialised(rule)
 def first_above_second(
     location: float, scale: float, freedom: float, other: float, other_scale: float, other_freedom: float
 ) -> float:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from doublesampling.rules import laws
 from doublesampling.rules.compiled import inlined, rule, spliced
 from doublesampling.rules.optimal_arm.regions import CENTRE, LOG_PEAK, TAIL, UPPER
+from doublesampling.rules.specialise import Constant, specialised
 
 FloatArray = NDArray[np.float64]
 
@@ -51,7 +52,7 @@ def _log_probability_step(z: float, u: float) -> float:
     return low + math.log1p(math.exp(-z))
 
 
-@rule
+@specialised(rule)
 def _student_densities(
     scale: float, freedom: float, top: float, half: float, log_peak: float, density: FloatArray, work: FloatArray
 ) -> None:
@@ -141,9 +142,9 @@ def panel_share(density: FloatArray) -> float:
     return total
 
 
-@spliced
+@specialised(spliced)
 def panel_densities(
-    law: int, parameters: FloatArray, arms: FloatArray, top: float, half: float, panel: FloatArray
+    law: Constant, parameters: FloatArray, arms: FloatArray, top: float, half: float, panel: FloatArray
 ) -> None:
     """Density and F of every arm at the nodes of a panel, and each arm's tail carried down to its bottom."""
     count = parameters.shape[0]

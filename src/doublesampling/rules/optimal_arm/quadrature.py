@@ -9,16 +9,15 @@ law of the paper's M x A posterior draws.
 """
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules import laws
 from doublesampling.rules.compiled import rule, spliced
 from doublesampling.rules.draws import OPTIMALITY, Address, multinomial_draw
 from doublesampling.rules.optimal_arm.panels import panel_densities, panel_masses
 from doublesampling.rules.optimal_arm.regions import LOWER, UPPER, Fineness, panel_bottom, survey
+from doublesampling.rules.specialise import Constant, specialised
 
 FloatArray = NDArray[np.float64]
 
@@ -43,53 +42,28 @@ def complete(floor: float, masses: FloatArray, arms: FloatArray) -> None:
         masses[a] /= total
 
 
-def _quadrature_of(law: int) -> Callable[[FloatArray, Fineness, FloatArray, FloatArray, FloatArray], None]:
-    """Return the rule below for one law: nothing of the other laws is compiled with it."""
-
-    @rule
-    def fill_probability_optimal(
-        parameters: FloatArray, fineness: Fineness, masses: FloatArray, arms: FloatArray, panel: FloatArray
-    ) -> None:
-        count = parameters.shape[0]
-        floor = survey(law, parameters, fineness, arms)
-        top = -math.inf
-        for a in range(count):
-            masses[a] = 0.0
-            top = max(top, arms[a, UPPER])
-        while top > floor:
-            bottom = panel_bottom(law, parameters, fineness[1], arms, top, floor)
-            if not bottom < top:  # narrower than the spacing of floating-point numbers
-                break
-            panel_densities(law, parameters, arms, top, 0.5 * (top - bottom), panel)
-            panel_masses(count, panel, masses)
-            top = bottom
-        complete(floor, masses, arms)
-
-    return fill_probability_optimal
-
-
-_of_beta = _quadrature_of(laws.BETA)
-_of_student = _quadrature_of(laws.STUDENT)  # and of log odds, which rank arms alike
-_of_gamma = _quadrature_of(laws.GAMMA)
-_of_inverse_gamma = _quadrature_of(laws.INVERSE_GAMMA)
-
-
-@spliced
+@specialised(rule)
 def probability_optimal(
-    law: int, parameters: FloatArray, fineness: Fineness, masses: FloatArray, arms: FloatArray, panel: FloatArray
+    law: Constant, parameters: FloatArray, fineness: Fineness, masses: FloatArray, arms: FloatArray, panel: FloatArray
 ) -> None:
     """Fill masses with p_a, the probability that arm a has the highest expected reward, by quadrature.
 
     parameters : float array (arm, 3), the marginals. Work space: arms (arm, 7), panel (arm + 1, 4, 10).
     """
-    if law == laws.BETA:
-        _of_beta(parameters, fineness, masses, arms, panel)
-    elif law == laws.GAMMA:
-        _of_gamma(parameters, fineness, masses, arms, panel)
-    elif law == laws.INVERSE_GAMMA:
-        _of_inverse_gamma(parameters, fineness, masses, arms, panel)
-    else:
-        _of_student(parameters, fineness, masses, arms, panel)
+    count = parameters.shape[0]
+    floor = survey(law, parameters, fineness, arms)
+    top = -math.inf
+    for a in range(count):
+        masses[a] = 0.0
+        top = max(top, arms[a, UPPER])
+    while top > floor:
+        bottom = panel_bottom(law, parameters, fineness[1], arms, top, floor)
+        if not bottom < top:  # narrower than the spacing of floating-point numbers
+            break
+        panel_densities(law, parameters, arms, top, 0.5 * (top - bottom), panel)
+        panel_masses(count, panel, masses)
+        top = bottom
+    complete(floor, masses, arms)
 
 
 @spliced

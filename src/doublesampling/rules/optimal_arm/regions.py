@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from doublesampling.rules import laws
 from doublesampling.rules.compiled import rule, spliced
 from doublesampling.rules.special import log_beta_fall, log_gamma_fall
+from doublesampling.rules.specialise import Constant, specialised
 
 FloatArray = NDArray[np.float64]
 
@@ -39,8 +40,8 @@ def _gamma_edge(shape: float, side: float, fall: float) -> float:
     return abs(u)
 
 
-@spliced
-def edge(law: int, first: float, second: float, third: float, side: float, fall: float) -> float:
+@specialised(spliced)
+def edge(law: Constant, first: float, second: float, third: float, side: float, fall: float) -> float:
     """How far from its peak a marginal's mass reaches on one side (+1 up, -1 down), but for e^-fall of it."""
     if law == laws.GAMMA:
         return _gamma_edge(first, side, fall)
@@ -64,8 +65,8 @@ def edge(law: int, first: float, second: float, third: float, side: float, fall:
     return abs(u)
 
 
-@spliced
-def survey(law: int, parameters: FloatArray, fineness: Fineness, arms: FloatArray) -> float:
+@specialised(spliced)
+def survey(law: Constant, parameters: FloatArray, fineness: Fineness, arms: FloatArray) -> float:
     """Fill one row per arm (centre, edges, steps, peak); returns the reward below which some arm is surely better."""
     fall, width = fineness
     steps = math.sqrt(2.0 * fall) / width
@@ -101,8 +102,8 @@ def _clear_of(distance: float, near: float) -> float:
     return max(near, 0.6 * distance if distance > 0.0 else -1.2 * distance)
 
 
-@spliced
-def panel_step(law: int, parameters: FloatArray, width: float, arms: FloatArray, a: int, x: float) -> float:
+@specialised(spliced)
+def panel_step(law: Constant, parameters: FloatArray, width: float, arms: FloatArray, a: int, x: float) -> float:
     """The panel width that resolves one arm's density just below x."""
     distance = x - arms[a, CENTRE]
     if law == laws.BETA or law == laws.GAMMA or law == laws.INVERSE_GAMMA:
@@ -117,9 +118,9 @@ def panel_step(law: int, parameters: FloatArray, width: float, arms: FloatArray,
     return scale * min(width * math.sqrt(1.0 + r * r / freedom), _clear_of(r, near))
 
 
-@spliced
+@specialised(spliced)
 def panel_bottom(
-    law: int, parameters: FloatArray, width: float, arms: FloatArray, top: float, floor: float
+    law: Constant, parameters: FloatArray, width: float, arms: FloatArray, top: float, floor: float
 ) -> float:
     """Where the panel that hangs from top ends, so that every density inside it is resolved."""
     bottom = floor

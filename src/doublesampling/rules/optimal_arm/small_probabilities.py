@@ -26,6 +26,7 @@ from doublesampling.rules.optimal_arm.regions import (
     panel_step,
     survey,
 )
+from doublesampling.rules.specialise import Constant, specialised
 
 FloatArray = NDArray[np.float64]
 
@@ -38,13 +39,13 @@ _MOST_BELOW, _NOTHING = 60, 1e-12  # panels below the floor, and the share of wh
 _FALLEN = -10.0  # of log F: there one minus the tail loses digits
 
 
-@spliced
-def _log_fall(law: int, parameters: FloatArray, a: int, distance: float) -> float:
+@specialised(spliced)
+def _log_fall(law: Constant, parameters: FloatArray, a: int, distance: float) -> float:
     return laws.log_fall(law, parameters[a, 0], parameters[a, 1], parameters[a, 2], distance)
 
 
-@spliced
-def expected(law: int, parameters: FloatArray, arms: FloatArray) -> bool:
+@specialised(spliced)
+def expected(law: Constant, parameters: FloatArray, arms: FloatArray) -> bool:
     """Tell whether some probability of being optimal will surely be small. arms : work space, see survey."""
     survey(law, parameters, EXACT, arms)
     surest = 0
@@ -60,8 +61,8 @@ def expected(law: int, parameters: FloatArray, arms: FloatArray) -> bool:
     return found
 
 
-@spliced
-def _small_below(law: int, parameters: FloatArray, a: int, distance: float) -> bool:
+@specialised(spliced)
+def _small_below(law: Constant, parameters: FloatArray, a: int, distance: float) -> bool:
     """Tell whether F of an arm is small at a distance below its centre, and its tail is short enough to be gathered."""
     fall = _log_fall(law, parameters, a, -distance)
     if law == laws.STUDENT:
@@ -71,9 +72,9 @@ def _small_below(law: int, parameters: FloatArray, a: int, distance: float) -> b
     return distance > 0.0 and fall < _FALLEN
 
 
-@spliced
+@specialised(spliced)
 def _mass_below(
-    law: int, parameters: FloatArray, arms: FloatArray, a: int, floor: float, panel: FloatArray
+    law: Constant, parameters: FloatArray, arms: FloatArray, a: int, floor: float, panel: FloatArray
 ) -> float:
     """The probability that one arm lies below the floor, by panels of its own."""
     total, top = 0.0, floor
@@ -90,8 +91,8 @@ def _mass_below(
     return total
 
 
-@spliced
-def _fill_edges(law: int, parameters: FloatArray, arms: FloatArray, floor: float, edges: FloatArray) -> int:
+@specialised(spliced)
+def _fill_edges(law: Constant, parameters: FloatArray, arms: FloatArray, floor: float, edges: FloatArray) -> int:
     """Where panels begin and end, from the highest reward down to the floor; returns how many edges there are."""
     edges[0] = -math.inf
     for a in range(arms.shape[0]):
@@ -106,9 +107,9 @@ def _fill_edges(law: int, parameters: FloatArray, arms: FloatArray, floor: float
     return count
 
 
-@spliced
+@specialised(spliced)
 def probability_optimal(
-    law: int, parameters: FloatArray, masses: FloatArray, arms: FloatArray, panel: FloatArray, edges: FloatArray,
+    law: Constant, parameters: FloatArray, masses: FloatArray, arms: FloatArray, panel: FloatArray, edges: FloatArray,
     below: FloatArray,
 ) -> None:  # fmt: skip
     """Fill masses with p_a as quadrature.probability_optimal does, right relative to itself down to about 1e-15.
