@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from doublesampling.rules.compiled import rule, spliced
+from doublesampling.rules.compiled import inlined, rule
 from doublesampling.rules.draws import Address, log_gamma_draw, logit_beta_draw, student_draw
 from doublesampling.rules.special import (
     beta_upper_quantile,
@@ -41,7 +41,7 @@ SAMPLED = 5
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 
-@specialised(spliced)
+@specialised(inlined)
 def log_peak(law: Constant, first: float, second: float, third: float) -> float:
     """The largest log density of a marginal in its own coordinate (log odds for BETA)."""
     if law == BETA:
@@ -56,7 +56,7 @@ def log_peak(law: Constant, first: float, second: float, third: float) -> float:
     return rise - _HALF_LOG_TWO_PI - math.log(second)
 
 
-@specialised(spliced)
+@specialised(inlined)
 def log_fall(law: Constant, first: float, second: float, third: float, distance: float) -> float:
     """How far the log density has fallen at a distance from its peak, in the marginal's own coordinate."""
     if law == BETA:
@@ -71,7 +71,7 @@ def log_fall(law: Constant, first: float, second: float, third: float, distance:
     return -0.5 * (third + 1.0) * math.log1p(r * r / third)
 
 
-@specialised(spliced)
+@specialised(inlined)
 def centre(law: Constant, first: float, second: float) -> float:
     """Where the density peaks, in the marginal's own coordinate."""
     if law in (BETA, GAMMA):
@@ -96,7 +96,7 @@ def logistic_mean(location: float, scale: float) -> float:
     return total / weights
 
 
-@specialised(spliced)
+@specialised(inlined)
 def mean(law: Constant, first: float, second: float) -> float:
     """The expected reward under the posterior."""
     if law == BETA:
@@ -108,7 +108,7 @@ def mean(law: Constant, first: float, second: float) -> float:
     return logistic_mean(first, second) if law == LOGISTIC else first
 
 
-@specialised(spliced)
+@specialised(inlined)
 def upper_quantile(
     law: Constant, first: float, second: float, third: float, log_tail: float, start: float
 ) -> tuple[float, float]:
@@ -126,7 +126,7 @@ def upper_quantile(
     return first + second * t, t
 
 
-@specialised(spliced)
+@specialised(inlined)
 def draw(
     law: Constant, first: float, second: float, third: float, address: Address, purpose: np.uint64, index: np.uint64
 ) -> float:
@@ -140,7 +140,7 @@ def draw(
     return first + second * student_draw(address, purpose, index, third)
 
 
-@specialised(spliced)
+@specialised(inlined)
 def reward_of_coordinate(law: Constant, coordinate: float) -> float:
     """From a marginal's own coordinate back to the expected reward."""
     if law in (BETA, LOGISTIC):

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublesampling.rules import laws, posterior, worlds
-from doublesampling.rules.compiled import spliced
+from doublesampling.rules.compiled import inlined
 from doublesampling.rules.draws import Address
 from doublesampling.rules.optimal_arm import compare_beta_gamma, quadrature
 from doublesampling.rules.optimal_arm.regions import QUICK_BETA
@@ -13,7 +13,7 @@ from doublesampling.rules.specialise import Constant, specialised
 FloatArray = NDArray[np.float64]
 
 
-@specialised(spliced)
+@specialised(inlined)
 def learn(
     law: Constant, first: FloatArray, second: FloatArray, prior_first: FloatArray, prior_second: FloatArray,
     discount: float, arm: int, paid: float,
@@ -31,7 +31,7 @@ def learn(
         first[arm], second[arm] = posterior.gamma_exponential_update(first[arm], second[arm], paid)
 
 
-@specialised(spliced)
+@specialised(inlined)
 def pay(law: Constant, mean: float, arm: int, address: Address) -> float:
     """What the world pays whose belief has this law."""
     if law == laws.BETA:
@@ -43,7 +43,7 @@ def pay(law: Constant, mean: float, arm: int, address: Address) -> float:
     return paid
 
 
-@specialised(spliced)
+@specialised(inlined)
 def fill_optimality(law: Constant, parameters: FloatArray, p: FloatArray, survey: FloatArray, panel: FloatArray) -> None:
     """Sampling one, right to 1e-6."""
     if compare_beta_gamma.resolved(law, parameters):

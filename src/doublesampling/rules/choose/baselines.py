@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublesampling.rules import laws
-from doublesampling.rules.compiled import rule, spliced
+from doublesampling.rules.compiled import rule
 from doublesampling.rules.draws import EXPLORATION, POSTERIOR, Address, uniform
 from doublesampling.rules.specialise import Constant, specialised
 
@@ -112,7 +112,7 @@ def second_of_two(address: Address, first: int, share: float, p: FloatArray) -> 
     return last
 
 
-@specialised(spliced)
+@specialised(rule)
 def fill_draws(law: Constant, parameters: FloatArray, address: Address, draws: FloatArray) -> None:
     """Posterior draws of every arm, float array (sample, arm), in the law's own coordinate."""
     count = parameters.shape[0]
@@ -123,7 +123,7 @@ def fill_draws(law: Constant, parameters: FloatArray, address: Address, draws: F
             draws[m, a] = laws.draw(law, first, second, third, address, POSTERIOR, index)
 
 
-@specialised(spliced)
+@specialised(rule)
 def fill_reward_draws(law: Constant, parameters: FloatArray, address: Address, draws: FloatArray) -> None:
     """The same as expected rewards."""
     fill_draws(law, parameters, address, draws)

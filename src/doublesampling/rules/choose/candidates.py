@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules.compiled import inlined, rule, spliced
+from doublesampling.rules.compiled import inlined, rule
 from doublesampling.rules.optimal_arm.quadrature import optimality_deviation
 from doublesampling.rules.special import log_difference, log_normal_tail
 
@@ -85,7 +85,7 @@ def false_alarm_in_double(p: float, p_best: float) -> float:
     return 1.0 - (_normal_cdf((p_best - p) / deviation) - below) / inside
 
 
-@spliced
+@rule
 def false_alarm(kind: int, p: float, p_best: float, rest: float) -> float:
     """p_FA of one arm; 0 where it is smaller than any number."""
     if kind == TRUNCATED_GAUSSIAN_IN_DOUBLE:
@@ -93,7 +93,7 @@ def false_alarm(kind: int, p: float, p_best: float, rest: float) -> float:
     return math.exp(_log_false_alarm_of_arm(kind, p, p_best, rest))
 
 
-@spliced
+@rule
 def _log_false_alarm_of_arm(kind: int, p: float, p_best: float, rest: float) -> float:
     if kind == MARKOV:
         return log_false_alarm_markov(p, p_best)
@@ -102,7 +102,7 @@ def _log_false_alarm_of_arm(kind: int, p: float, p_best: float, rest: float) -> 
     return log_false_alarm_gaussian(p, p_best, rest)
 
 
-@spliced
+@rule
 def log_false_alarm(kind: int, p: FloatArray) -> float:
     """log p_FA, the average of every arm's p_FA but the leader's."""
     best = leader(p)

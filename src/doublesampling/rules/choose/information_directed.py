@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublesampling.rules import laws
-from doublesampling.rules.compiled import inlined, rule, spliced
+from doublesampling.rules.compiled import inlined, rule
 from doublesampling.rules.draws import EXPLORATION, Address, uniform
 from doublesampling.rules.optimal_arm.panels import gather_upward, node_of, panel_densities, panel_masses
 from doublesampling.rules.optimal_arm.regions import CENTRE, UPPER, Fineness, edge, panel_bottom, survey
@@ -87,7 +87,7 @@ def _upper_edge_of_pay(shape: float, rate: float, fall: float) -> float:
     return min(centre + edge(laws.INVERSE_GAMMA, less, rate, 0.0, 1.0, fall), centre + 600.0)
 
 
-@specialised(spliced)
+@specialised(rule)
 def _complete_tally(law: Constant, parameters: FloatArray, work: FloatArray) -> None:
     """Scale the probabilities to 1; where no panel entered an arm, the one of the highest mean is surely the best."""
     count = parameters.shape[0]
@@ -106,7 +106,7 @@ def _complete_tally(law: Constant, parameters: FloatArray, work: FloatArray) -> 
             work[b, a] /= total
 
 
-@specialised(spliced)
+@specialised(rule)
 def tally_exactly(
     law: Constant, parameters: FloatArray, fineness: Fineness, arms: FloatArray, panel: FloatArray, partial: FloatArray,
     work: FloatArray,

@@ -3,13 +3,13 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules.compiled import inlined, rule, spliced
+from doublesampling.rules.compiled import inlined, rule
 from doublesampling.rules.draws import CANDIDATES, EXPLORATION, TIES, Address, multinomial_draw, uniform
 
 FloatArray = NDArray[np.float64]
 
 
-@spliced
+@rule
 def draw_candidates(address: Address, number: int, p: FloatArray, votes: NDArray[np.int64]) -> None:
     """Votes per arm of N candidates drawn from Cat(p_hat). With N = 1 this is Thompson sampling."""
     multinomial_draw(address, CANDIDATES, number, p, votes)

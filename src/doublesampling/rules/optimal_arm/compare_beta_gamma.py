@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublesampling.rules import laws
-from doublesampling.rules.compiled import inlined, rule, spliced
+from doublesampling.rules.compiled import inlined, rule
 from doublesampling.rules.special import log_beta_fall, log_beta_peak, log_beta_tails_and_density, logistic
 from doublesampling.rules.specialise import Constant, specialised
 
@@ -29,7 +29,7 @@ _MOST_SHAPE = 1e9  # of Gamma arms: beyond it the continued fraction of the inco
 _LEAST, _MOST = 0.3, 1e6  # of counts: smaller ones reach too far, larger ones round the logarithm away
 
 
-@specialised(spliced)
+@specialised(rule)
 def resolved(law: Constant, parameters: FloatArray) -> bool:
     """Whether there are two arms, of a law and of counts that these rules are made for."""
     if parameters.shape[0] != 2:
@@ -130,7 +130,7 @@ def _first_beta_above_second(
     return p, 1.0 - p, overlap
 
 
-@specialised(spliced)
+@specialised(rule)
 def first_above_second(law: Constant, parameters: FloatArray) -> tuple[float, float, float]:
     """P(first above second) and P(second above first), right to 1e-6, and the overlap; where it is resolved."""
     first, second, other_first, other_second = parameters[0, 0], parameters[0, 1], parameters[1, 0], parameters[1, 1]
@@ -143,7 +143,7 @@ def first_above_second(law: Constant, parameters: FloatArray) -> tuple[float, fl
     return math.exp(upper), math.exp(lower), math.exp(log_density)
 
 
-@specialised(spliced)
+@specialised(rule)
 def _lift(law: Constant, parameters: FloatArray, arm: int, overlap: float) -> float:
     """By how much arm is more probably the best under its law weighted by its reward, which is of the same family."""
     if law == laws.INVERSE_GAMMA:  # one observation less, instead of one success more
@@ -152,7 +152,7 @@ def _lift(law: Constant, parameters: FloatArray, arm: int, overlap: float) -> fl
     return overlap / parameters[arm, 0]
 
 
-@specialised(spliced)
+@specialised(rule)
 def tally_two(law: Constant, parameters: FloatArray, work: FloatArray) -> None:
     """What directed.tally_exactly finds, in closed form but for p: E[reward of a, b is best] at (b, a), and p below."""
     p, rest, overlap = first_above_second(law, parameters)

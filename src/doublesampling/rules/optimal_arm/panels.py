@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublesampling.rules import laws
-from doublesampling.rules.compiled import inlined, rule, spliced
+from doublesampling.rules.compiled import inlined, rule
 from doublesampling.rules.optimal_arm.regions import CENTRE, LOG_PEAK, TAIL, UPPER
 from doublesampling.rules.specialise import Constant, specialised
 
@@ -142,7 +142,7 @@ def panel_share(density: FloatArray) -> float:
     return total
 
 
-@specialised(spliced)
+@specialised(rule)
 def panel_densities(
     law: Constant, parameters: FloatArray, arms: FloatArray, top: float, half: float, panel: FloatArray
 ) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublesampling.rules import laws
-from doublesampling.rules.compiled import rule, spliced
+from doublesampling.rules.compiled import rule
 from doublesampling.rules.special import log_beta_fall, log_gamma_fall
 from doublesampling.rules.specialise import Constant, specialised
 
@@ -40,7 +40,7 @@ def _gamma_edge(shape: float, side: float, fall: float) -> float:
     return abs(u)
 
 
-@specialised(spliced)
+@specialised(rule)
 def edge(law: Constant, first: float, second: float, third: float, side: float, fall: float) -> float:
     """How far from its peak a marginal's mass reaches on one side (+1 up, -1 down), but for e^-fall of it."""
     if law == laws.GAMMA:
@@ -65,7 +65,7 @@ def edge(law: Constant, first: float, second: float, third: float, side: float, 
     return abs(u)
 
 
-@specialised(spliced)
+@specialised(rule)
 def survey(law: Constant, parameters: FloatArray, fineness: Fineness, arms: FloatArray) -> float:
     """Fill one row per arm (centre, edges, steps, peak); returns the reward below which some arm is surely better."""
     fall, width = fineness
@@ -102,7 +102,7 @@ def _clear_of(distance: float, near: float) -> float:
     return max(near, 0.6 * distance if distance > 0.0 else -1.2 * distance)
 
 
-@specialised(spliced)
+@specialised(rule)
 def panel_step(law: Constant, parameters: FloatArray, width: float, arms: FloatArray, a: int, x: float) -> float:
     """The panel width that resolves one arm's density just below x."""
     distance = x - arms[a, CENTRE]
@@ -118,7 +118,7 @@ def panel_step(law: Constant, parameters: FloatArray, width: float, arms: FloatA
     return scale * min(width * math.sqrt(1.0 + r * r / freedom), _clear_of(r, near))
 
 
-@specialised(spliced)
+@specialised(rule)
 def panel_bottom(
     law: Constant, parameters: FloatArray, width: float, arms: FloatArray, top: float, floor: float
 ) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublesampling.rules import laws
-from doublesampling.rules.compiled import spliced
+from doublesampling.rules.compiled import rule
 from doublesampling.rules.optimal_arm.panels import gather_from_below, panel_densities, panel_masses, panel_share
 from doublesampling.rules.optimal_arm.quadrature import complete
 from doublesampling.rules.optimal_arm.regions import (
@@ -39,12 +39,12 @@ _MOST_BELOW, _NOTHING = 60, 1e-12  # panels below the floor, and the share of wh
 _FALLEN = -10.0  # of log F: there one minus the tail loses digits
 
 
-@specialised(spliced)
+@specialised(rule)
 def _log_fall(law: Constant, parameters: FloatArray, a: int, distance: float) -> float:
     return laws.log_fall(law, parameters[a, 0], parameters[a, 1], parameters[a, 2], distance)
 
 
-@specialised(spliced)
+@specialised(rule)
 def expected(law: Constant, parameters: FloatArray, arms: FloatArray) -> bool:
     """Tell whether some probability of being optimal will surely be small. arms : work space, see survey."""
     survey(law, parameters, EXACT, arms)
@@ -61,7 +61,7 @@ def expected(law: Constant, parameters: FloatArray, arms: FloatArray) -> bool:
     return found
 
 
-@specialised(spliced)
+@specialised(rule)
 def _small_below(law: Constant, parameters: FloatArray, a: int, distance: float) -> bool:
     """Tell whether F of an arm is small at a distance below its centre, and its tail is short enough to be gathered."""
     fall = _log_fall(law, parameters, a, -distance)
@@ -72,7 +72,7 @@ def _small_below(law: Constant, parameters: FloatArray, a: int, distance: float)
     return distance > 0.0 and fall < _FALLEN
 
 
-@specialised(spliced)
+@specialised(rule)
 def _mass_below(
     law: Constant, parameters: FloatArray, arms: FloatArray, a: int, floor: float, panel: FloatArray
 ) -> float:
@@ -91,7 +91,7 @@ def _mass_below(
     return total
 
 
-@specialised(spliced)
+@specialised(rule)
 def _fill_edges(law: Constant, parameters: FloatArray, arms: FloatArray, floor: float, edges: FloatArray) -> int:
     """Where panels begin and end, from the highest reward down to the floor; returns how many edges there are."""
     edges[0] = -math.inf
@@ -107,7 +107,7 @@ def _fill_edges(law: Constant, parameters: FloatArray, arms: FloatArray, floor: 
     return count
 
 
-@specialised(spliced)
+@specialised(rule)
 def probability_optimal(
     law: Constant, parameters: FloatArray, masses: FloatArray, arms: FloatArray, panel: FloatArray, edges: FloatArray,
     below: FloatArray,
