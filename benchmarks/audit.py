@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import doublesampling as ds
-from doublesampling.rules import belief as families
-from doublesampling.rules import doors
+from doublesampling.rules import entry_points
+from doublesampling.rules import laws as families
 from tests import audit_laws, audit_propensities
 from tests import independent as reference
 from tests.chance import FALSE_ALARM
@@ -67,7 +67,7 @@ def tiny_probabilities(scale: int) -> Iterator[Row]:
             arms_now = whole_betas(rng, arms)
             wanted = np.array([float(p) for p in reference.best_of_whole_betas(arms_now)])
             parameters = np.array([[a, b, 0.0] for a, b in arms_now], dtype=float)
-            pairs.append((doors.exact_optimality(families.BETA, parameters), wanted))
+            pairs.append((entry_points.exact_optimality(families.BETA, parameters), wanted))
     worst = _shown(relative_by_size(pairs, SIZES))
     yield "P(best), Beta, relative, by size of p", "2 to 10 arms, 2 to 300 observations", "exact fractions", worst
     for name, family, draw, law in (
@@ -79,7 +79,7 @@ def tiny_probabilities(scale: int) -> Iterator[Row]:
         for _ in range(scale):
             parameters = np.array([draw(rng) for _ in range(int(rng.integers(2, 4)))])
             wanted = reference.best_of_laws([law(*row) for row in parameters.tolist()])
-            pairs.append((doors.exact_optimality(family, parameters), wanted))
+            pairs.append((entry_points.exact_optimality(family, parameters), wanted))
         worst = _shown(relative_by_size(pairs, SIZES))
         yield f"P(best), {name}, relative, by size of p", "2 and 3 arms", "mpmath, 40 digits", worst
 
@@ -123,7 +123,7 @@ def extreme_priors(scale: int) -> Iterator[Row]:
         for _ in range(scale):
             parameters = np.array([draw() for _ in range(int(rng.integers(2, 4)))])
             wanted = reference.best_of_laws([law(*row) for row in parameters.tolist()], deepest=deepest)
-            worst = max(worst, float(np.abs(doors.exact_optimality(family, parameters) - wanted).max()))
+            worst = max(worst, float(np.abs(entry_points.exact_optimality(family, parameters) - wanted).max()))
         yield f"P(best), {name}, absolute", "parameters 1e-6 to 1e12, mixed", "mpmath, 40 digits", f"{worst:.0e}"
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import doublesampling as ds
-from doublesampling.rules.propensity import mode_propensities
+from doublesampling.rules.entry_points import mode_propensities
 
 
 def history(arms: int, dimension: int | None = None) -> tuple[Any, Any, Any]:

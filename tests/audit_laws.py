@@ -12,10 +12,11 @@ from scipy import special as scipy_special
 from scipy import stats
 
 import doublesampling as ds
-from doublesampling.rules import belief as families
-from doublesampling.rules import candidates as counting
-from doublesampling.rules import directed, doors, propensity, rivals, special
 from doublesampling.rules import draws as drawing
+from doublesampling.rules import entry_points, special
+from doublesampling.rules import laws as families
+from doublesampling.rules.choose import baselines, information_directed
+from doublesampling.rules.choose import candidates as counting
 from tests import independent as reference
 from tests import independent_policies as policies
 
@@ -44,11 +45,11 @@ def candidates(scale: int) -> Iterator[Row]:
         for ties in ("random", "first"):
             for _ in range(max(scale // 20, 1)):
                 p = rng.dirichlet(rng.choice([0.2, 1.0, 50.0], 3))
-                found = propensity.mode_propensities(number, p, ties == "first")
+                found = entry_points.mode_propensities(number, p, ties == "first")
                 worst = max(worst, float(np.abs(found - policies.mode_law(number, p.tolist(), ties)).max()))
     for number, arms in ((60, 20), (100, 10), (200, 8)):
         p = rng.dirichlet(np.full(arms, 20.0))
-        found = propensity.mode_propensities(number, p, False)
+        found = entry_points.mode_propensities(number, p, False)
         for arm in (0, arms - 1):
             worst = max(worst, abs(found[arm] - policies.mode_law_of_many(number, p.tolist(), arm)))
     yield "propensity of the mode, absolute", "N to 1000, 3 to 20 arms", "every outcome", f"{worst:.0e}"
@@ -80,7 +81,7 @@ def quantiles(scale: int) -> Iterator[Row]:
         for family, first, second, third in laws:
             law = _law(family, first, second, third)
             for tail in tails:
-                point = families.marginal_upper_quantile(family, first, second, third, math.log(tail), math.nan)[0]
+                point = families.upper_quantile(family, first, second, third, math.log(tail), math.nan)[0]
                 worst = max(worst, in_deviations(tail_of_law(law, point, 1.0), tail))
         looked = f"parameters up to {max(x for row in laws for x in row[1:] if math.isfinite(x)):.0e}"
         yield f"upper quantile, {name}", f"{looked}, tails 0.5 to 1e-12", "mpmath, 40 digits", f"{worst:.0e} deviations"
@@ -109,7 +110,7 @@ def _fill_multinomials(trials: int, p: FloatArray, out: NDArray[np.int64]) -> No
 def _fill_marginals(family: int, first: float, second: float, third: float, out: FloatArray) -> None:
     for i in range(out.size):
         address = (np.uint64(i), np.uint64(0), np.uint64(0), np.uint64(1))
-        out[i] = families.marginal_draw(family, first, second, third, address, drawing.POSTERIOR, np.uint64(0))
+        out[i] = families.draw(family, first, second, third, address, drawing.POSTERIOR, np.uint64(0))
 
 
 _multinomials: Any = numba.njit(_fill_multinomials)
@@ -166,11 +167,11 @@ def definitions(scale: int) -> Iterator[Row]:
     for _ in range(4 * scale):
         count = int(10 ** rng.uniform(0, 6))
         wins, when = int(rng.integers(0, count + 1)), count + int(10 ** rng.uniform(0, 6))
-        found = rivals.kl_ucb_index(wins / count, float(count), float(when))
+        found = baselines.kl_ucb_index(wins / count, float(count), float(when))
         kl = max(kl, abs(found - policies.kl_ucb_index(wins, count, when)))
         best = rng.uniform(wins / count, 1.0)
         wanted = policies.imed_index(wins, count, best)
-        imed = max(imed, abs(-rivals.imed_index(wins / count, float(count), best) - wanted) / max(wanted, 1.0))
+        imed = max(imed, abs(-baselines.imed_index(wins / count, float(count), best) - wanted) / max(wanted, 1.0))
     yield "KL-UCB index (c = 0)", "1 to 1e6 plays", "bisection in mpmath", f"{kl:.0e}"
     yield "IMED index, relative", "1 to 1e6 plays", "mpmath", f"{imed:.0e} (rounded to 1e-9 on purpose)"
     two = regrets = informations = ratios = 0.0
@@ -180,13 +181,13 @@ def definitions(scale: int) -> Iterator[Row]:
         p = [float(v) for v in reference.best_of_whole_betas(arms)]
         wanted_two = policies.top_two_law(p, 0.3)
         two = max(two, float(np.abs(ds.TopTwo(0.3)._propensities(np.array(p)) - wanted_two).max()))
-        work = doors.tally_exactly(families.BETA, np.array([[a, b, 0.0] for a, b in arms]))
-        directed.fill_regret_and_information(work)
+        work = entry_points.tally_exactly(families.BETA, np.array([[a, b, 0.0] for a, b in arms]))
+        information_directed.fill_regret_and_information(work)
         regret, information = policies.regret_and_information(arms)
         regrets = max(regrets, float(np.abs(work[size + 1] / regret - 1.0).max()))
         informations = max(informations, float(np.abs(work[size + 2] / information - 1.0).max()))
         chances = np.empty(size)
-        directed.fill_chances(work[size + 1], work[size + 2], chances)
+        information_directed.fill_chances(work[size + 1], work[size + 2], chances)
         least = policies.least_information_ratio(regret, information)
         ratios = max(ratios, float((chances @ regret) ** 2 / (chances @ information)) / least - 1.0)
     yield "top-two propensities", f"{scale} states of 2 to 5 Beta arms", "Russo (2016)", f"{two:.0e}"

@@ -8,8 +8,8 @@ import numpy as np
 from scipy import optimize, stats
 
 from doublesampling.policies import DoubleSampling
-from doublesampling.rules import doors
-from doublesampling.rules.belief import BETA
+from doublesampling.rules import entry_points
+from doublesampling.rules.laws import BETA
 from tests import oracle
 
 
@@ -49,7 +49,7 @@ def expected_regret(
 
 def _probability(a0: float, b0: float, a1: float, b1: float) -> float:
     """P(arm 1 is the best)."""
-    return float(doors.exact_optimality(BETA, np.array([[a0, b0, 0.0], [a1, b1, 0.0]]))[1])
+    return float(entry_points.exact_optimality(BETA, np.array([[a0, b0, 0.0], [a1, b1, 0.0]]))[1])
 
 
 def _better(first: float, second: float, ties: str) -> float:

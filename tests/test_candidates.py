@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from doublesampling.policies import DoubleSampling
-from doublesampling.rules import candidates as rules
+from doublesampling.rules.choose import candidates as rules
 from tests import oracle
 
 KINDS = {"truncated-gaussian": rules.TRUNCATED_GAUSSIAN, "markov": rules.MARKOV, "chebyshev": rules.CHEBYSHEV}

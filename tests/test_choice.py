@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from doublesampling.rules import choice, doors
-from doublesampling.rules.propensity import mode_propensities
+from doublesampling.rules import entry_points
+from doublesampling.rules.choose import mode as choosing
+from doublesampling.rules.entry_points import mode_propensities
 from tests import oracle
 from tests.chance import assert_counts
 
@@ -67,7 +68,7 @@ def test_the_arm_played_follows_its_propensity(ties):
     p = np.array([0.2, 0.35, 0.45])
     played = []
     for t in range(6000):
-        arm, votes, propensities = doors.choose_candidate(p, 4, TIES[ties], np.array([3, 0, 0, t], dtype=U))
+        arm, votes, propensities = entry_points.choose_candidate(p, 4, TIES[ties], np.array([3, 0, 0, t], dtype=U))
         assert votes.sum() == 4
         assert votes[arm] == votes.max()
         played.append(arm)
@@ -76,13 +77,13 @@ def test_the_arm_played_follows_its_propensity(ties):
 
 def test_ties_are_shared_fairly_or_go_to_the_first():
     values = np.array([1.0, 3.0, 3.0, 0.0, 3.0])
-    fair = [choice.mode(values, False, (U(1), U(0), U(0), U(t))) for t in range(3000)]
+    fair = [choosing.mode(values, False, (U(1), U(0), U(0), U(t))) for t in range(3000)]
     assert_counts(np.bincount(fair, minlength=5), np.array([0, 1, 1, 0, 1]) / 3)
-    assert {choice.mode(values, True, (U(1), U(0), U(0), U(t))) for t in range(50)} == {1}
+    assert {choosing.mode(values, True, (U(1), U(0), U(0), U(t))) for t in range(50)} == {1}
 
 
 def test_exploration_follows_epsilon():
-    arms = [choice.explore(2, 4, 0.2, (U(1), U(0), U(0), U(t))) for t in range(5000)]
+    arms = [choosing.explore(2, 4, 0.2, (U(1), U(0), U(0), U(t))) for t in range(5000)]
     assert_counts(np.bincount(arms, minlength=4), [0.05, 0.05, 0.85, 0.05])
 
 

@@ -14,8 +14,8 @@ import doublesampling as ds
 from doublesampling.engine import simulate as engine
 from doublesampling.engine.plan import make_plan
 from doublesampling.errors import Interrupted, LongRunWarning, SettingError, StoreError
-from doublesampling.rules import doors
-from doublesampling.rules.belief import BETA
+from doublesampling.rules import entry_points
+from doublesampling.rules.laws import BETA
 from tests import exact
 from tests.chance import assert_mean
 
@@ -201,7 +201,7 @@ def test_probabilities_along_a_run_are_exact(theta):
         alpha, beta = np.ones(arms), np.ones(arms)
         for t in range(1500):
             if t % 11 == 0 or t < 20:
-                p = doors.exact_optimality(BETA, np.column_stack([alpha, beta, np.zeros(arms)]))
+                p = entry_points.exact_optimality(BETA, np.column_stack([alpha, beta, np.zeros(arms)]))
                 seen = found.trajectory_probability_optimal.values[0, 0, r, t]
                 np.testing.assert_allclose(seen, p, atol=1e-6)
             arm, paid = int(found.trajectory_arm[0, 0, r, t]), float(found.trajectory_reward[0, 0, r, t])

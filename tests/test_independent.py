@@ -8,7 +8,8 @@ import pytest
 from scipy import special as scipy_special
 
 import doublesampling as ds
-from doublesampling.rules import belief, doors, play
+from doublesampling.rules import entry_points, laws
+from doublesampling.rules.choose import kinds
 from tests import audit_laws, audit_propensities
 from tests import independent as reference
 from tests import independent_policies as policies
@@ -18,11 +19,11 @@ WORDS = np.array([1, 0, 0, 1], dtype=np.uint64)
 
 
 def best(family, parameters):
-    return doors.exact_optimality(family, np.array(parameters, dtype=float))
+    return entry_points.exact_optimality(family, np.array(parameters, dtype=float))
 
 
 def betas(*arms):
-    return best(belief.BETA, [[a, b, 0.0] for a, b in arms])
+    return best(laws.BETA, [[a, b, 0.0] for a, b in arms])
 
 
 WHOLE = [
@@ -53,10 +54,10 @@ def test_tiny_probabilities_of_normal_and_gamma_arms_keep_their_digits(tail):
     """A narrow arm far below a wide one: all depends on the lower tail of the wide one."""
     spread = math.hypot(0.01, 0.5)
     gap = -spread * float(scipy_special.ndtri(tail))
-    found = best(belief.STUDENT, [[2.0, 0.01, math.inf], [2.0 + gap, 0.5, math.inf]])
+    found = best(laws.STUDENT, [[2.0, 0.01, math.inf], [2.0 + gap, 0.5, math.inf]])
     assert found[0] == pytest.approx(scipy_special.ndtr(-gap / spread), rel=1e-6, abs=0.0)
     share = float(scipy_special.betaincinv(50.0, 3000.0, tail))  # G / (G + G') of two Gamma variables is a Beta one
-    found = best(belief.GAMMA, [[50.0, 1.0, 0.0], [3000.0, (1.0 - share) / share, 0.0]])
+    found = best(laws.GAMMA, [[50.0, 1.0, 0.0], [3000.0, (1.0 - share) / share, 0.0]])
     assert found[1] == pytest.approx(scipy_special.betainc(50.0, 3000.0, share), rel=1e-6, abs=0.0)
 
 
@@ -64,17 +65,17 @@ def test_tiny_probabilities_of_student_arms_keep_their_digits():
     arms = [(0.0, 1.0, 5.5), (60.0, 2.0, 12.0), (70.0, 1.0, math.inf)]
     wanted = reference.best_of_laws([reference.student_law(*arm) for arm in arms])
     assert wanted.min() < 1e-8
-    np.testing.assert_allclose(best(belief.STUDENT, arms), wanted, rtol=1e-6)
+    np.testing.assert_allclose(best(laws.STUDENT, arms), wanted, rtol=1e-6)
 
 
 def test_tiny_probabilities_of_heavy_tails_keep_their_digits():
     """The difference of two Cauchy variables is one of their added scales."""
     for gap in (1e3, 1e6, 1e9):
-        found = best(belief.STUDENT, [[0.0, 1.0, 1.0], [gap, 1e-3, 1.0]])
+        found = best(laws.STUDENT, [[0.0, 1.0, 1.0], [gap, 1e-3, 1.0]])
         assert found[0] == pytest.approx(math.atan(1.001 / gap) / math.pi, rel=1e-6, abs=0.0)
     arms = [(1.8, 1e-4, math.inf), (184_002.0, 1e-6, 0.1), (20.0, 2.6e-5, 2.0)]  # tails that never end are no small F
     wanted = reference.best_of_laws([reference.student_law(*arm) for arm in arms], deepest=700.0, step=8.0)
-    np.testing.assert_allclose(best(belief.STUDENT, arms), wanted, atol=1e-9, rtol=0)
+    np.testing.assert_allclose(best(laws.STUDENT, arms), wanted, atol=1e-9, rtol=0)
 
 
 @pytest.mark.parametrize(
@@ -94,8 +95,8 @@ def test_priors_between_1e_6_and_1e12(arms):
 @pytest.mark.parametrize(("side", "tail"), [(1.0, 0.1), (-1.0, 0.1), (-1.0, 1e-6)])
 def test_quantiles_of_gamma_laws_with_huge_shapes(side, tail):
     """By 40-digit quadrature of the tail beyond the quantile, in deviations."""
-    shape, family = 1e12, belief.GAMMA if side > 0 else belief.INVERSE_GAMMA
-    point = float(doors.upper_quantiles(family, np.array([[shape, 1.0, 0.0]]), math.log(tail))[0])
+    shape, family = 1e12, laws.GAMMA if side > 0 else laws.INVERSE_GAMMA
+    point = float(entry_points.upper_quantiles(family, np.array([[shape, 1.0, 0.0]]), math.log(tail))[0])
     law = reference.gamma_law(shape, 1.0, inverse=side < 0)
     found = audit_laws.tail_of_law(law, point, 1.0)
     assert found == pytest.approx(tail, rel=1e-5, abs=0.0)
@@ -104,7 +105,7 @@ def test_quantiles_of_gamma_laws_with_huge_shapes(side, tail):
 def test_the_imed_index_is_bounded_where_the_best_mean_is_one():
     """The divergence is infinite there, and an infinite number has no whole part: what came out was the machine's."""
     seen = np.array([[5.0, 5.0], [3.0, 0.0], [0.0, 1e11]])
-    assert doors.indices(play.IMED, seen, 30.0) == pytest.approx([-1e9, -math.log(3.0), -1e9], rel=1e-6)
+    assert entry_points.indices(kinds.IMED, seen, 30.0) == pytest.approx([-1e9, -math.log(3.0), -1e9], rel=1e-6)
 
 
 @pytest.mark.parametrize(("truth", "error"), [((0.5, 0.5), 1e-12), ((0.5, 0.5, 0.5), 1e-10), ((0.5,) * 5, 1e-6)])
@@ -157,13 +158,13 @@ def test_double_sampling_plays_by_the_law_of_both_samplings(ties):
 def test_propensities_of_the_mode_by_every_outcome(number):
     p = [0.32, 0.33, 0.35]
     for ties in ("random", "first"):
-        found = doors.choose_candidate(np.array(p), number, ties == "first", WORDS)[2]
+        found = entry_points.choose_candidate(np.array(p), number, ties == "first", WORDS)[2]
         np.testing.assert_allclose(found, policies.mode_law(number, p, ties), atol=1e-11)
 
 
 def test_propensities_of_the_mode_of_many_arms():
     p = np.linspace(1.0, 1.5, 8) / np.linspace(1.0, 1.5, 8).sum()
-    found = doors.choose_candidate(p, 40, False, WORDS)[2]
+    found = entry_points.choose_candidate(p, 40, False, WORDS)[2]
     for arm in (0, 7):
         assert found[arm] == pytest.approx(policies.mode_law_of_many(40, p.tolist(), arm), abs=1e-12)
 
@@ -182,10 +183,10 @@ def test_numbers_of_candidates(p):
 
 def test_kl_ucb_and_imed_by_their_papers():
     for wins, count, time in ((0, 3, 10), (3, 3, 10), (1, 1, 2), (400, 1000, 5000), (1, 75_791, 10**6)):
-        found = doors.indices(play.KL_UCB, np.array([[wins, count - wins]], dtype=float), float(time))[0]
+        found = entry_points.indices(kinds.KL_UCB, np.array([[wins, count - wins]], dtype=float), float(time))[0]
         assert found == pytest.approx(policies.kl_ucb_index(wins, count, time), abs=1e-13)
     seen = [(0, 3), (2, 5), (400, 1000), (9, 10)]
-    found = doors.indices(play.IMED, np.array([[w, n - w] for w, n in seen], dtype=float), 2000.0)
+    found = entry_points.indices(kinds.IMED, np.array([[w, n - w] for w, n in seen], dtype=float), 2000.0)
     assert -found == pytest.approx([policies.imed_index(w, n, 0.9) for w, n in seen], abs=2e-9)
 
 
@@ -197,8 +198,8 @@ def test_top_two_and_information_directed_sampling_by_their_papers(arms):
     known = ds.BetaBernoulli(arms=len(arms), alpha=[a for a, _ in arms], beta=[b for _, b in arms])
     found = ds.decide(ds.TopTwo(0.3), known, known.prior(), seed=1).propensities
     np.testing.assert_allclose(found, policies.top_two_law(p, 0.3), rtol=1e-9)
-    work = doors.tally_exactly(belief.BETA, np.array([[a, b, 0.0] for a, b in arms]))
-    doors.directed_choice(work, WORDS)  # fills the last rows of work
+    work = entry_points.tally_exactly(laws.BETA, np.array([[a, b, 0.0] for a, b in arms]))
+    entry_points.directed_choice(work, WORDS)  # fills the last rows of work
     regret, information = policies.regret_and_information(arms)
     np.testing.assert_allclose(work[len(arms) + 1], regret, rtol=1e-7)
     np.testing.assert_allclose(work[len(arms) + 2], information, rtol=1e-6)

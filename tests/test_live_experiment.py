@@ -71,7 +71,7 @@ def test_the_issue_word_for_word(storage):
 def test_a_decision_is_the_one_that_the_rules_make(storage):
     """Recomputed here from the belief alone, with the address that the receipt names."""
     from doublesampling.beliefs.marginals import address_words
-    from doublesampling.rules import doors
+    from doublesampling.rules import entry_points
 
     exp = create(storage)
     for reward in (1, 0, 1):
@@ -80,10 +80,10 @@ def test_a_decision_is_the_one_that_the_rules_make(storage):
     belief = ds.BetaBernoulli(arms=3)
     words = address_words(d.address.seed, d.address.time, realization=d.number)
     laws = belief.marginals(state)
-    p = doors.estimated_optimality(doors.exact_optimality(laws.family, laws.parameters), 1000, words)
+    p = entry_points.estimated_optimality(entry_points.exact_optimality(laws.family, laws.parameters), 1000, words)
     assert d.probability_optimal.tolist() == p.tolist()
     number = ds.DoubleSampling().number_of_candidates(p)
-    arm, votes, propensities = doors.choose_candidate(p, number, False, words)
+    arm, votes, propensities = entry_points.choose_candidate(p, number, False, words)
     assert (d.arm, d.candidates, d.votes.tolist()) == (arm, number, votes.tolist())
     assert d.propensities.tolist() == propensities.tolist()
     assert (d.observations, d.time, d.address.seed) == (3, 4, 7)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import doublesampling as ds
-from doublesampling.rules import doors
-from doublesampling.rules.belief import BETA, STUDENT
-from doublesampling.rules.optimality import optimality_deviation
+from doublesampling.rules import entry_points
+from doublesampling.rules.laws import BETA, STUDENT
+from doublesampling.rules.optimal_arm.quadrature import optimality_deviation
 from tests import oracle
 from tests.chance import assert_counts, assert_mean
 
@@ -34,7 +34,7 @@ def test_beta_arms_against_scipy(arms, spread):
     rng = np.random.default_rng(arms)
     for _ in range(4):
         marginals = betas(rng, arms, spread)
-        ours = doors.exact_optimality(BETA, marginals)
+        ours = entry_points.exact_optimality(BETA, marginals)
         assert ours.sum() == pytest.approx(1.0, abs=1e-12)
         np.testing.assert_allclose(ours, oracle.probability_optimal("beta", marginals), atol=1e-8, rtol=0)
 
@@ -46,13 +46,13 @@ def test_student_arms_against_scipy(arms, spread, known):
     rng = np.random.default_rng(arms)
     for _ in range(4):
         marginals = students(rng, arms, spread, known)
-        ours = doors.exact_optimality(STUDENT, marginals)
+        ours = entry_points.exact_optimality(STUDENT, marginals)
         np.testing.assert_allclose(ours, oracle.probability_optimal("student", marginals), atol=1e-8, rtol=0)
 
 
 def test_two_whole_betas_against_the_finite_sum():
     for a, b, c, d in itertools.product((1, 2, 7, 40), repeat=4):
-        ours = doors.exact_optimality(BETA, np.array([[a, b, 0.0], [c, d, 0.0]]))
+        ours = entry_points.exact_optimality(BETA, np.array([[a, b, 0.0], [c, d, 0.0]]))
         assert ours[0] == pytest.approx(oracle.two_betas(a, b, c, d), abs=1e-10)
 
 
@@ -62,49 +62,49 @@ def test_narrow_beside_wide():
         narrow = [1 + 1e6 * rate, 1 + 1e6 * (1 - rate), 0.0]
         marginals = np.array([[1.0, 2.0, 0.0], narrow, [2.0, 1.0, 0.0]])
         np.testing.assert_allclose(
-            doors.exact_optimality(BETA, marginals), oracle.probability_optimal("beta", marginals), atol=1e-9, rtol=0
+            entry_points.exact_optimality(BETA, marginals), oracle.probability_optimal("beta", marginals), atol=1e-9, rtol=0
         )
 
 
 @pytest.mark.parametrize("prior", [1e-6, 1e-3, 0.05, 0.5])
 def test_small_priors_are_symmetric_and_certain_where_they_should_be(prior):
     """Densities that are infinite at the ends are smooth in the log odds."""
-    same = doors.exact_optimality(BETA, np.array([[prior, prior, 0.0]] * 3))
+    same = entry_points.exact_optimality(BETA, np.array([[prior, prior, 0.0]] * 3))
     np.testing.assert_allclose(same, 1 / 3, atol=1e-10)
     # Beta(e, e) is nearly a coin at 0 or 1, so it beats Beta(1, 1) half the time
-    coin = doors.exact_optimality(BETA, np.array([[prior, prior, 0.0], [1.0, 1.0, 0.0]]))
+    coin = entry_points.exact_optimality(BETA, np.array([[prior, prior, 0.0], [1.0, 1.0, 0.0]]))
     np.testing.assert_allclose(coin, 0.5, atol=1e-10)
 
 
 @pytest.mark.parametrize("small", [1e-4, 0.02, 0.3])
 def test_small_priors_against_their_closed_form(small):
     """P(X > Y) for X ~ Beta(e, 1), Y ~ Beta(1, 1) is E X = e / (1 + e)."""
-    p = doors.exact_optimality(BETA, np.array([[small, 1.0, 0.0], [1.0, 1.0, 0.0]]))
+    p = entry_points.exact_optimality(BETA, np.array([[small, 1.0, 0.0], [1.0, 1.0, 0.0]]))
     assert p[0] == pytest.approx(small / (1 + small), abs=1e-10)
-    q = doors.exact_optimality(BETA, np.array([[1.0, small, 0.0], [1.0, 1.0, 0.0]]))
+    q = entry_points.exact_optimality(BETA, np.array([[1.0, small, 0.0], [1.0, 1.0, 0.0]]))
     assert q[0] == pytest.approx(1 / (1 + small), abs=1e-10)
     # Beta(e, 1) is below x with probability x^e
-    r = doors.exact_optimality(BETA, np.array([[small, 1.0, 0.0], [2 * small, 1.0, 0.0]]))
+    r = entry_points.exact_optimality(BETA, np.array([[small, 1.0, 0.0], [2 * small, 1.0, 0.0]]))
     assert r[0] == pytest.approx(1 / 3, abs=1e-10)
 
 
 def test_heavy_tails_are_followed_to_the_end():
     """Cauchy arms, and heavier: P(first is best) from the symmetry of their difference."""
     for freedom in (0.1, 0.5, 1.0):
-        p = doors.exact_optimality(STUDENT, np.array([[0.0, 1.0, freedom], [0.0, 1.0, freedom]]))
+        p = entry_points.exact_optimality(STUDENT, np.array([[0.0, 1.0, freedom], [0.0, 1.0, freedom]]))
         np.testing.assert_allclose(p, 0.5, atol=1e-10)
     # the difference of two Cauchys of scale 1 is a Cauchy of scale 2
-    p = doors.exact_optimality(STUDENT, np.array([[1.0, 1.0, 1.0], [0.0, 1.0, 1.0]]))
+    p = entry_points.exact_optimality(STUDENT, np.array([[1.0, 1.0, 1.0], [0.0, 1.0, 1.0]]))
     assert p[0] == pytest.approx(0.5 + np.arctan(0.5) / np.pi, abs=1e-10)
 
 
 def test_arms_narrower_than_the_spacing_of_numbers():
     far = np.array([[1e6, 1e-14, np.inf], [1e6, 1.0, np.inf]])
-    np.testing.assert_allclose(doors.exact_optimality(STUDENT, far), 0.5, atol=1e-8)
+    np.testing.assert_allclose(entry_points.exact_optimality(STUDENT, far), 0.5, atol=1e-8)
     apart = np.array([[1e6, 1e-14, np.inf], [1e6 + 1, 1e-14, np.inf]])
-    np.testing.assert_allclose(doors.exact_optimality(STUDENT, apart), [0.0, 1.0])
+    np.testing.assert_allclose(entry_points.exact_optimality(STUDENT, apart), [0.0, 1.0])
     same = np.array([[1e6, 1e-14, np.inf], [1e6, 1e-14, np.inf]])
-    np.testing.assert_allclose(doors.exact_optimality(STUDENT, same), 0.5)
+    np.testing.assert_allclose(entry_points.exact_optimality(STUDENT, same), 0.5)
 
 
 def test_a_context_of_zeros_makes_all_arms_equal():
@@ -115,7 +115,7 @@ def test_a_context_of_zeros_makes_all_arms_equal():
 
 
 def test_an_arm_that_cannot_win_has_no_probability():
-    p = doors.exact_optimality(BETA, np.array([[10.0, 1e6, 0.0], [1e6, 10.0, 0.0]]))
+    p = entry_points.exact_optimality(BETA, np.array([[10.0, 1e6, 0.0], [1e6, 10.0, 0.0]]))
     assert p[0] < 1e-300
     assert p[1] == 1.0
 
@@ -124,7 +124,7 @@ def test_relabelling_arms_relabels_probabilities():
     marginals = betas(np.random.default_rng(3), 6, 0.05)
     order = np.random.default_rng(4).permutation(6)
     np.testing.assert_allclose(
-        doors.exact_optimality(BETA, marginals[order]), doors.exact_optimality(BETA, marginals)[order], atol=1e-12
+        entry_points.exact_optimality(BETA, marginals[order]), entry_points.exact_optimality(BETA, marginals)[order], atol=1e-12
     )
 
 
@@ -143,7 +143,7 @@ def test_the_estimate_has_the_law_of_m_posterior_draws():
     state = belief.update_batch(belief.prior(), [0, 0, 1, 1, 1], [1, 0, 1, 1, 0])
     p = ds.probability_optimal(belief, state)
     samples, times = 20, 4000
-    multinomial = [doors.estimated_optimality(p, samples, np.array([9, 0, 0, t], dtype=U))[0] for t in range(times)]
+    multinomial = [entry_points.estimated_optimality(p, samples, np.array([9, 0, 0, t], dtype=U))[0] for t in range(times)]
     laws = belief.marginals(state)
     counted = [(laws.draws(samples, seed=9, time=t + 1).argmax(axis=1) == 0).mean() for t in range(times)]
     from scipy import stats
@@ -169,9 +169,9 @@ def test_long_tails_that_end_in_a_cliff(prior):
         marginals = np.column_stack([prior + seen, prior + lost, np.zeros(2)])
         x = np.concatenate([-np.geomspace(60 / prior, 1e-9, 801), np.geomspace(1e-9, 60 / prior, 801)[1:]])
         exact = _two_betas_by_fine_panels(marginals, np.log(marginals[:, 0] / marginals[:, 1]).mean() + x)
-        np.testing.assert_allclose(doors.exact_optimality(BETA, marginals)[0], exact, atol=1e-8, rtol=0)
+        np.testing.assert_allclose(entry_points.exact_optimality(BETA, marginals)[0], exact, atol=1e-8, rtol=0)
         mirrored = marginals[:, [1, 0, 2]]
-        np.testing.assert_allclose(doors.exact_optimality(BETA, mirrored)[0], 1 - exact, atol=1e-8, rtol=0)
+        np.testing.assert_allclose(entry_points.exact_optimality(BETA, mirrored)[0], 1 - exact, atol=1e-8, rtol=0)
 
 
 def _two_betas_by_fine_panels(marginals, edges):
@@ -196,10 +196,10 @@ def test_large_locations_do_not_round_small_scales_away(location):
     for gap in (0.0, 1.0, 2.5):
         marginals = np.array([[location + gap, 1.0, np.inf], [location, 2.0, np.inf]])
         exact = stats.norm.cdf((marginals[0, 0] - marginals[1, 0]) / np.sqrt(5.0))
-        assert doors.exact_optimality(STUDENT, marginals)[0] == pytest.approx(exact, abs=1e-9)
+        assert entry_points.exact_optimality(STUDENT, marginals)[0] == pytest.approx(exact, abs=1e-9)
     gap = np.spacing(1e10)  # neighbours among floating-point numbers, some deviations apart
     near = np.array([[1e10 + gap, 5e-7, np.inf], [1e10, 5e-7, np.inf]])
     exact = stats.norm.cdf(gap / (5e-7 * np.sqrt(2.0)))
-    assert doors.exact_optimality(STUDENT, near)[0] == pytest.approx(exact, abs=1e-9)
+    assert entry_points.exact_optimality(STUDENT, near)[0] == pytest.approx(exact, abs=1e-9)
     tiny = np.array([[1e10, 1e-6, np.inf], [1e10, 1e-7, np.inf]])
-    np.testing.assert_allclose(doors.exact_optimality(STUDENT, tiny), 0.5, atol=1e-9)
+    np.testing.assert_allclose(entry_points.exact_optimality(STUDENT, tiny), 0.5, atol=1e-9)

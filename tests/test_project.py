@@ -44,7 +44,7 @@ def test_editing_a_rule_is_seen_by_a_cached_door(tmp_path):
     shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
     code = (
         f"import sys; sys.path.insert(0, {str(tmp_path / 'src')!r});"
-        "import numpy as np, doublesampling.rules.doors as d;"
+        "import numpy as np, doublesampling.rules.entry_points as d;"
         "assert d.__file__.startswith(sys.path[0]), d.__file__;"
         "print(d.choose_largest(np.array([1.0, 3.0, 2.0]), True, np.zeros(4, dtype=np.uint64)))"
     )

@@ -10,7 +10,8 @@ from scipy import special as special_functions
 
 import doublesampling as ds
 from doublesampling.errors import ContextError, RewardError, SettingError
-from doublesampling.rules import belief, categories, directed, doors, draws, reward, special
+from doublesampling.rules import draws, entry_points, laws, special, worlds
+from doublesampling.rules.choose import baselines, information_directed
 from tests import oracle
 from tests.chance import assert_counts, assert_law, assert_mean
 from tests.test_engine import run, same
@@ -77,7 +78,7 @@ def test_gamma_quantiles(shape, log_tail):
                 assert found * shape - math.lgamma(shape + 1.0) == pytest.approx(log_tail, rel=1e-8)
 
 
-@pytest.mark.parametrize("family", [belief.GAMMA, belief.INVERSE_GAMMA])
+@pytest.mark.parametrize("family", [laws.GAMMA, laws.INVERSE_GAMMA])
 @pytest.mark.parametrize("seed", range(12))
 def test_probability_of_gamma_arms(family, seed):
     """Against a fine Simpson rule on SciPy's densities, over the logarithm of the reward."""
@@ -86,7 +87,7 @@ def test_probability_of_gamma_arms(family, seed):
     shape = 10 ** rng.uniform(-0.3, 5, arms)
     rate = shape * np.exp(rng.choice([1.0, 0.1, 0.01]) * rng.normal(size=arms))
     laws = [
-        stats.gamma(s, scale=1 / r) if family == belief.GAMMA else stats.invgamma(s, scale=r)
+        stats.gamma(s, scale=1 / r) if family == laws.GAMMA else stats.invgamma(s, scale=r)
         for s, r in zip(shape, rate, strict=True)
     ]
     z = np.linspace(min(np.log(law.ppf(1e-15)) for law in laws), max(np.log(law.isf(1e-15)) for law in laws), 400_001)
@@ -94,7 +95,7 @@ def test_probability_of_gamma_arms(family, seed):
     below = np.array([law.cdf(x) for law in laws])
     density = np.array([law.pdf(x) * x for law in laws])
     wanted = [integrate.simpson(density[a] * np.prod(np.delete(below, a, axis=0), axis=0), x=z) for a in range(arms)]
-    found = doors.exact_optimality(family, np.column_stack([shape, rate, np.zeros(arms)]))
+    found = entry_points.exact_optimality(family, np.column_stack([shape, rate, np.zeros(arms)]))
     np.testing.assert_allclose(found, wanted, atol=1e-8)
 
 
@@ -114,9 +115,9 @@ def test_poisson_probabilities():
 
 def test_rewards_follow_their_laws():
     times = [(np.uint64(1), np.uint64(0), np.uint64(0), np.uint64(t)) for t in range(1, 8001)]
-    assert_law([reward.exponential_reward(2.5, 1, address) for address in times], stats.expon(scale=2.5).cdf)
+    assert_law([worlds.exponential_reward(2.5, 1, address) for address in times], stats.expon(scale=2.5).cdf)
     chances = np.array([0.2, 0.0, 0.5, 0.3])
-    assert_counts(np.bincount([reward.category_of_reward(chances, 1, a) for a in times], minlength=4), chances)
+    assert_counts(np.bincount([worlds.category_of_reward(chances, 1, a) for a in times], minlength=4), chances)
 
 
 def test_dirichlet_draws_have_beta_shares():
@@ -134,7 +135,7 @@ def test_quick_draws_of_the_mean_value(category):
     """Where one category is worth something, its share, a Beta variable; arms and samples are independent."""
     weights = np.array([[1.0, 2.0, 5.0], [1.0, 1.5, 40.0]])
     words = np.array([category, 0, 0, 1], dtype=np.uint64)
-    drawn = doors.dirichlet_draws(weights, np.eye(3)[category], 8000, words)
+    drawn = entry_points.dirichlet_draws(weights, np.eye(3)[category], 8000, words)
     levels = np.empty_like(drawn)
     for arm, weight in enumerate(weights):
         law = stats.beta(weight[category], weight.sum() - weight[category])
@@ -149,7 +150,7 @@ def test_quick_draws_follow_their_stream():
     """SplitMix64 and Marsaglia and Tsang's method in plain Python, two fresh uniforms per attempt."""
     weights, values = np.array([[1.0, 1.5, 4.0]] * 2), np.array([0.0, 1.0, 5.0])
     words = np.array([3, 0, 0, 1], dtype=np.uint64)
-    drawn = doors.dirichlet_draws(weights, values, 300, words)
+    drawn = entry_points.dirichlet_draws(weights, values, 300, words)
     for arm in range(2):
         address = (np.uint64(3), np.uint64(0), np.uint64(0), np.uint64(1))
         word = int(draws.stream(address, draws.SHARES, np.uint64(arm)))
@@ -227,7 +228,7 @@ def test_logistic_mean_by_quadrature():
     for location, scale in ((0.0, 1.0), (2.0, 0.1), (-3.0, 4.0), (1.0, 10.0), (20.0, 12.0), (20.0, 1000.0)):
         z = np.linspace(location - 12 * scale, location + 12 * scale, 200_001)
         wanted = integrate.simpson(stats.norm(location, scale).pdf(z) * special_functions.expit(z), x=z)
-        assert belief.logistic_mean(location, scale) == pytest.approx(wanted, abs=1e-5 if scale <= 10.0 else 1e-4)
+        assert laws.logistic_mean(location, scale) == pytest.approx(wanted, abs=1e-5 if scale <= 10.0 else 1e-4)
 
 
 @pytest.mark.parametrize(
@@ -343,14 +344,14 @@ def test_directed_sampling_against_its_slow_twin():
     rng = RNG(8)
     for arms in (2, 3, 6):
         drawn = rng.normal(rng.normal(size=arms), rng.uniform(0.1, 2.0, arms), size=(500, arms))
-        work = np.empty((arms + directed.EXTRA_ROWS, arms))
-        directed.tally_draws(drawn, work)
-        directed.fill_regret_and_information(work)
+        work = np.empty((arms + information_directed.EXTRA_ROWS, arms))
+        information_directed.tally_draws(drawn, work)
+        information_directed.fill_regret_and_information(work)
         regret, information = oracle.regret_and_information(drawn)
         np.testing.assert_allclose(work[arms + 1], regret, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(work[arms + 2], information, rtol=1e-9, atol=1e-12)
         chances = np.empty(arms)
-        directed.fill_chances(work[arms + 1], work[arms + 2], chances)
+        information_directed.fill_chances(work[arms + 1], work[arms + 2], chances)
         assert chances.sum() == pytest.approx(1.0)
         found = (chances @ regret) ** 2 / (chances @ information)
         assert found <= oracle.least_information_ratio(regret, information) * (1 + 2e-4)
@@ -376,20 +377,20 @@ def test_directed_sampling_favours_no_arm_by_its_place():
     assert_counts(np.bincount(arms, minlength=3), np.full(3, 1 / 3))
 
 
-@pytest.mark.parametrize("family", [belief.BETA, belief.STUDENT, belief.GAMMA, belief.INVERSE_GAMMA, belief.LOGISTIC])
+@pytest.mark.parametrize("family", [laws.BETA, laws.STUDENT, laws.GAMMA, laws.INVERSE_GAMMA, laws.LOGISTIC])
 @pytest.mark.parametrize("arms", [2, 4])
 def test_exact_regret_and_information_are_the_limit_of_draws(family, arms):
     rng = RNG(arms)
-    shapes = {belief.STUDENT: (0.0, 2.0, 9.0), belief.LOGISTIC: (0.0, 2.0, math.inf)}.get(family, (4.0, 9.0, 0.0))
+    shapes = {laws.STUDENT: (0.0, 2.0, 9.0), laws.LOGISTIC: (0.0, 2.0, math.inf)}.get(family, (4.0, 9.0, 0.0))
     parameters = np.column_stack([shapes[0] + rng.normal(size=arms) ** 2, shapes[1] * rng.uniform(0.5, 1, arms),
                                   np.full(arms, shapes[2])])  # fmt: skip
-    work = doors.tally_exactly(family, parameters)
-    directed.fill_regret_and_information(work)
+    work = entry_points.tally_exactly(family, parameters)
+    information_directed.fill_regret_and_information(work)
     assert work[arms].sum() == pytest.approx(1.0, abs=1e-8)
     batches = []
     for seed in range(100):  # enough that their mean is normal
         words = np.array([seed, 0, 0, 1], dtype=np.uint64)
-        drawn = doors.posterior_draws(family, parameters, 5000, words)
+        drawn = entry_points.posterior_draws(family, parameters, 5000, words)
         batches.append(np.concatenate(oracle.regret_and_information(drawn)))
     for found, wanted in zip(np.array(batches).T, work[arms + 1 : arms + 3].ravel(), strict=True):
         assert_mean(found, wanted)
@@ -401,7 +402,7 @@ def test_gamma_arms_of_tiny_shape(shape):
     for first, second in ((shape, shape), (shape + 5.0, shape), (shape, 1.0)):
         parameters = np.array([[first, shape + 1.0, 0.0], [second, shape, 0.0]])
         wanted = special_functions.betaincc(first, second, (shape + 1.0) / (2.0 * shape + 1.0))
-        assert doors.exact_optimality(belief.GAMMA, parameters)[0] == pytest.approx(wanted, abs=1e-7)
+        assert entry_points.exact_optimality(laws.GAMMA, parameters)[0] == pytest.approx(wanted, abs=1e-7)
 
 
 @pytest.mark.parametrize("size", [1e3, 1e9, 1e20, 1e50])
@@ -415,7 +416,7 @@ def test_logistic_updates_are_mirror_images(size):
 
 def test_draws_that_tie_favour_no_arm():
     """Saturated draws: every arm is the best of them in turn."""
-    work = doors.tally_draws(np.ones((600, 3)))
+    work = entry_points.tally_draws(np.ones((600, 3)))
     np.testing.assert_allclose(work[3], 1 / 3)
     known = ds.DirichletCategorical(arms=2, values=[0, 1], concentration=1e-4)
     bandit = ds.CategoricalBandit([[0.5, 0.5], [0.5, 0.5]], values=[0, 1])
@@ -432,7 +433,7 @@ def test_directed_sampling_exploits_when_sure():
 def test_a_quantile_of_draws():
     drawn = RNG(3).normal(size=(101, 2))
     for rank in (0, 1, 30, 50, 51, 99, 100):
-        assert categories._quantile(drawn.copy(), 1, rank) == np.sort(drawn[:, 1])[rank]
+        assert baselines.sample_quantile(drawn.copy(), 1, rank) == np.sort(drawn[:, 1])[rank]
 
 
 def test_forgetting_helps_where_the_best_arm_changes_and_not_where_it_stays():

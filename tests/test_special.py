@@ -8,7 +8,7 @@ import pytest
 from scipy import special as scipy_special
 from scipy import stats
 
-from doublesampling.rules import belief, special
+from doublesampling.rules import laws, special
 
 
 @pytest.mark.parametrize("x", [-40.0, -8.0, -1.0, -1e-9, 0.0, 0.3, 5.0, 24.9, 25.1, 38.0, 1e3, 1e6])
@@ -132,9 +132,9 @@ def test_quantiles_at_the_ends():
 def test_student_density(freedom):
     location, scale = 0.3, 2.5
     law = stats.norm(location, scale) if math.isinf(freedom) else stats.t(freedom, location, scale)
-    peak = belief.marginal_log_peak(belief.STUDENT, location, scale, freedom)
+    peak = laws.log_peak(laws.STUDENT, location, scale, freedom)
     for x in (-20.0, 0.3, 1.0, 9.0):
-        fall = belief.marginal_log_fall(belief.STUDENT, location, scale, freedom, x - location)
+        fall = laws.log_fall(laws.STUDENT, location, scale, freedom, x - location)
         assert peak + fall == pytest.approx(float(law.logpdf(x)), rel=1e-10, abs=1e-9)
     assert np.isfinite(peak)
 

@@ -39,9 +39,12 @@ class Specialised(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if SIMULATED:
             return self.py_func(*args, **kwargs)
+        if not self.constants:
+            result: R = self.at()(*args, **kwargs)
+            return result
         given = dict(zip((p.name for p in self.parameters), args, strict=False)) | kwargs
         constants = {name: int(given.pop(name)) for name in self.constants}  # type: ignore[call-overload]
-        result: R = self.at(**constants)(*given.values())
+        result = self.at(**constants)(*given.values())
         return result
 
     def at(self, **constants: int) -> Any:

@@ -9,9 +9,12 @@ from scipy import special
 
 import doublesampling as ds
 from doublesampling.engine.families.beta import start_track
-from doublesampling.rules import directed, doors, recurrence, two_pairs
-from doublesampling.rules.belief import BETA, GAMMA, INVERSE_GAMMA, STUDENT
-from doublesampling.rules.optimality import EXACT, PANEL_NODES, PANEL_ROWS, SURVEY_COLUMNS
+from doublesampling.rules import entry_points
+from doublesampling.rules.choose import information_directed
+from doublesampling.rules.laws import BETA, GAMMA, INVERSE_GAMMA, STUDENT
+from doublesampling.rules.optimal_arm import compare_beta_gamma, recurrence
+from doublesampling.rules.optimal_arm.panels import PANEL_NODES, PANEL_ROWS
+from doublesampling.rules.optimal_arm.regions import EXACT, SURVEY_COLUMNS
 
 RANGES = [(0.5, 3.0), (1.0, 30.0), (0.3, 1e3), (5.0, 1e5), (0.3, 1e6)]
 
@@ -28,9 +31,9 @@ def beta_arms(rng: np.random.Generator, least: float, most: float) -> np.ndarray
 
 def by_quadrature(family: int, arms: np.ndarray) -> np.ndarray:
     """What directed sampling needs, integrated in panels, whatever closed form there is."""
-    work, survey = np.empty((len(arms) + directed.EXTRA_ROWS, len(arms))), np.empty((len(arms), SURVEY_COLUMNS))
+    work, survey = np.empty((len(arms) + information_directed.EXTRA_ROWS, len(arms))), np.empty((len(arms), SURVEY_COLUMNS))
     panel, partial = np.empty((len(arms) + 1, PANEL_ROWS, PANEL_NODES)), np.empty((len(arms) + 2, PANEL_NODES))
-    directed.tally_exactly(family, arms, EXACT, survey, panel, partial, work)
+    information_directed.tally_exactly(family, arms, EXACT, survey, panel, partial, work)
     return work
 
 
@@ -40,8 +43,8 @@ def test_beta_arms_agree_with_the_quadrature_of_any_number_of_arms(least: float,
     rng = np.random.default_rng(1)
     for _ in range(1500):
         arms = beta_arms(rng, least, most)
-        assert two_pairs.resolved(BETA, arms)
-        found, exact = two_pairs.first_above_second(BETA, arms), doors.exact_optimality(BETA, arms)
+        assert compare_beta_gamma.resolved(BETA, arms)
+        found, exact = compare_beta_gamma.first_above_second(BETA, arms), entry_points.exact_optimality(BETA, arms)
         np.testing.assert_allclose(found[:2], exact, rtol=0, atol=1e-6)
         if exact.min() > 1e-6:
             assert min(found[:2]) == pytest.approx(exact.min(), rel=1e-3)
@@ -52,23 +55,23 @@ def test_beta_arms_agree_with_the_quadrature_of_any_number_of_arms(least: float,
 def test_arms_in_the_other_order_mirrored_equal_and_far_away() -> None:
     """What symmetry says, to the last digits."""
     arms = np.array([[7.5, 3.25, 0.0], [20.0, 11.5, 0.0]])
-    p, rest, overlap = two_pairs.first_above_second(BETA, arms)
+    p, rest, overlap = compare_beta_gamma.first_above_second(BETA, arms)
     assert p + rest == pytest.approx(1.0, abs=1e-15)
-    assert two_pairs.first_above_second(BETA, arms[::-1]) == pytest.approx((rest, p, overlap), abs=1e-15)
-    assert two_pairs.first_above_second(BETA, arms[:, [1, 0, 2]]) == pytest.approx((rest, p, overlap), abs=1e-15)
-    assert two_pairs.first_above_second(BETA, arms[[0, 0]])[:2] == pytest.approx((0.5, 0.5), abs=1e-7)
+    assert compare_beta_gamma.first_above_second(BETA, arms[::-1]) == pytest.approx((rest, p, overlap), abs=1e-15)
+    assert compare_beta_gamma.first_above_second(BETA, arms[:, [1, 0, 2]]) == pytest.approx((rest, p, overlap), abs=1e-15)
+    assert compare_beta_gamma.first_above_second(BETA, arms[[0, 0]])[:2] == pytest.approx((0.5, 0.5), abs=1e-7)
     far = np.array([[900.0, 100.0, 0.0], [100.0, 900.0, 0.0]])
-    assert two_pairs.first_above_second(BETA, far) == (1.0, 0.0, 0.0)
+    assert compare_beta_gamma.first_above_second(BETA, far) == (1.0, 0.0, 0.0)
 
 
 def test_what_it_is_not_made_for_is_left_to_the_general_quadrature() -> None:
     """Tiny counts, huge ones, more arms, other families."""
     arms = np.full((2, 3), 2.0)
-    assert two_pairs.resolved(BETA, arms)
-    assert not two_pairs.resolved(STUDENT, arms)
-    assert not two_pairs.resolved(BETA, np.full((3, 3), 2.0))
-    assert not two_pairs.resolved(BETA, arms * [[1.0, 0.1, 1.0]])
-    assert not two_pairs.resolved(BETA, arms * [[1.0, 1e7, 1.0]])
+    assert compare_beta_gamma.resolved(BETA, arms)
+    assert not compare_beta_gamma.resolved(STUDENT, arms)
+    assert not compare_beta_gamma.resolved(BETA, np.full((3, 3), 2.0))
+    assert not compare_beta_gamma.resolved(BETA, arms * [[1.0, 0.1, 1.0]])
+    assert not compare_beta_gamma.resolved(BETA, arms * [[1.0, 1e7, 1.0]])
 
 
 @pytest.mark.parametrize("family", [GAMMA, INVERSE_GAMMA])
@@ -81,7 +84,7 @@ def test_gamma_arms_by_the_incomplete_beta_function(family: int) -> None:
         below = special.betainc(first, second, rate / (rate + other_rate))
         above = special.betaincc(first, second, rate / (rate + other_rate))
         p, rest = (below, above) if family == INVERSE_GAMMA else (above, below)
-        assert two_pairs.first_above_second(family, arms)[:2] == pytest.approx((p, rest), rel=1e-8, abs=1e-300)
+        assert compare_beta_gamma.first_above_second(family, arms)[:2] == pytest.approx((p, rest), rel=1e-8, abs=1e-300)
 
 
 @pytest.mark.parametrize("family", [BETA, GAMMA, INVERSE_GAMMA])
@@ -90,13 +93,13 @@ def test_what_directed_sampling_needs_of_two_arms(family: int) -> None:
     rng = np.random.default_rng(3)
     for _ in range(300):  # not so heavy a tail that the quadrature leaves out what it pays
         arms = np.column_stack([np.exp(rng.uniform([1.2, 0.2], 4.0, (2, 2))), np.zeros(2)])
-        work, exact = np.empty((2 + directed.EXTRA_ROWS, 2)), by_quadrature(family, arms)
-        two_pairs.tally_two(family, arms, work)
+        work, exact = np.empty((2 + information_directed.EXTRA_ROWS, 2)), by_quadrature(family, arms)
+        compare_beta_gamma.tally_two(family, arms, work)
         if exact[2].min() < 1e-6:
             continue
         np.testing.assert_allclose(work[:3], exact[:3], rtol=1e-3, atol=1e-6)
         for tallied in (work, exact):
-            directed.fill_regret_and_information(tallied)
+            information_directed.fill_regret_and_information(tallied)
         np.testing.assert_allclose(work[3:5], exact[3:5], rtol=5e-3, atol=1e-6)
 
 
@@ -104,8 +107,8 @@ def test_what_directed_sampling_needs_of_two_arms(family: int) -> None:
 def test_what_a_heavy_tail_pays(shape: float) -> None:
     """An inverse Gamma law times its reward is one of a shape less, however far its tail reaches: SciPy's numbers."""
     arms = np.array([[shape, 3.0, 0.0], [shape + 0.5, 4.0, 0.0]])
-    work = np.empty((2 + directed.EXTRA_ROWS, 2))
-    two_pairs.tally_two(INVERSE_GAMMA, arms, work)
+    work = np.empty((2 + information_directed.EXTRA_ROWS, 2))
+    compare_beta_gamma.tally_two(INVERSE_GAMMA, arms, work)
     first, second = 3.0 / (shape - 1.0), 4.0 / (shape - 0.5)
     assert work[0, 0] == pytest.approx(first * special.betainc(shape - 1.0, shape + 0.5, 3.0 / 7.0), rel=1e-9)
     assert work[0, 1] == pytest.approx(second * special.betainc(shape, shape - 0.5, 3.0 / 7.0), rel=1e-9)
@@ -122,9 +125,9 @@ def test_the_recurrence_knows_what_directed_sampling_needs(arms: int) -> None:
     track = start_track(alpha, beta)
     for step in range(200):
         if step % 10 == 0:
-            work = np.empty((arms + directed.EXTRA_ROWS, arms))
+            work = np.empty((arms + information_directed.EXTRA_ROWS, arms))
             recurrence.tally(alpha, beta, track, work)
-            exact = doors.tally_exactly(BETA, np.column_stack([alpha, beta, np.zeros(arms)]))
+            exact = entry_points.tally_exactly(BETA, np.column_stack([alpha, beta, np.zeros(arms)]))
             np.testing.assert_allclose(work[: arms + 1], exact[: arms + 1], rtol=1e-6, atol=2e-9)
         arm, success = int(rng.integers(arms)), rng.random() < 0.5
         follow = recurrence.follow_two if arms == 2 else recurrence.follow_three
@@ -201,10 +204,10 @@ def test_propensities_of_top_two_sum_to_one_where_doubt_ends() -> None:
 
 def test_an_arm_that_is_as_good_as_never_best_costs_no_regret() -> None:
     """Else the leader's ratio would be infinite, and the loser's whatever rounding makes of it."""
-    work = np.zeros((2 + directed.EXTRA_ROWS, 2))
+    work = np.zeros((2 + information_directed.EXTRA_ROWS, 2))
     work[:3] = [[0.6, 0.4], [0.4e-13, 0.5e-13], [1.0, 1e-13]]
-    directed.fill_regret_and_information(work)
+    information_directed.fill_regret_and_information(work)
     assert work[3].tolist() == [0.0, pytest.approx(0.2)]
     chances = np.empty(2)
-    directed.fill_chances(work[3], np.array([0.0, 1e-28]), chances)
+    information_directed.fill_chances(work[3], np.array([0.0, 1e-28]), chances)
     assert chances.tolist() == [1.0, 0.0]

@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from doublesampling.rules import doors, two_students
-from doublesampling.rules.belief import STUDENT
+from doublesampling.rules import entry_points
+from doublesampling.rules.laws import STUDENT
+from doublesampling.rules.optimal_arm import compare_student
 
 FREEDOMS = [1.0, 2.0, 3.0, 4.5, 6.0, 7.0, 10.0, 31.5, 100.0, 2001.0, 1e6, 1e12, math.inf]
 
@@ -25,10 +26,10 @@ def test_it_agrees_with_the_quadrature_of_any_number_of_arms(spread: float) -> N
     worst, tried = 0.0, 0
     for _ in range(5000):
         first, second = pair = arms(rng, spread)
-        if two_students.resolved(first[1], first[2], second[1], second[2]):
+        if compare_student.resolved(first[1], first[2], second[1], second[2]):
             tried += 1
-            p = two_students.first_above_second(*first, *second)
-            worst = max(worst, abs(p - doors.exact_optimality(STUDENT, pair)[0]))
+            p = compare_student.first_above_second(*first, *second)
+            worst = max(worst, abs(p - entry_points.exact_optimality(STUDENT, pair)[0]))
     assert tried > 1500
     assert worst < 1e-6
 
@@ -36,16 +37,16 @@ def test_it_agrees_with_the_quadrature_of_any_number_of_arms(spread: float) -> N
 def test_arms_in_the_other_order_and_far_away() -> None:
     """The two probabilities add up to one, locations may be large, and certainty is certain."""
     first, second = (1e6 + 0.3, 0.2, 12.0), (1e6, 0.4, 7.0)
-    p = two_students.first_above_second(*first, *second)
-    assert two_students.first_above_second(*second, *first) == pytest.approx(1.0 - p, abs=1e-15)
-    assert p == pytest.approx(two_students.first_above_second(0.3, 0.2, 12.0, 0.0, 0.4, 7.0), abs=1e-9)
-    assert two_students.first_above_second(100.0, 1.0, 50.0, 0.0, 1.0, 50.0) == 1.0
-    assert two_students.first_above_second(0.0, 1.0, 50.0, 100.0, 1.0, 50.0) == 0.0
-    assert two_students.first_above_second(1.0, 2.0, 9.0, 1.0, 2.0, 9.0) == pytest.approx(0.5, abs=1e-9)
+    p = compare_student.first_above_second(*first, *second)
+    assert compare_student.first_above_second(*second, *first) == pytest.approx(1.0 - p, abs=1e-15)
+    assert p == pytest.approx(compare_student.first_above_second(0.3, 0.2, 12.0, 0.0, 0.4, 7.0), abs=1e-9)
+    assert compare_student.first_above_second(100.0, 1.0, 50.0, 0.0, 1.0, 50.0) == 1.0
+    assert compare_student.first_above_second(0.0, 1.0, 50.0, 100.0, 1.0, 50.0) == 0.0
+    assert compare_student.first_above_second(1.0, 2.0, 9.0, 1.0, 2.0, 9.0) == pytest.approx(0.5, abs=1e-9)
 
 
 def test_heavy_tails_are_left_to_the_general_quadrature() -> None:
     """Out there its steps are too long, and it says so."""
-    assert not two_students.resolved(1.0, 2.0, 1.5, 100.0)
-    assert not two_students.resolved(1.0, 100.0, 1.0, 3.0)
-    assert two_students.resolved(1.0, 100.0, 5.0, 2.0)
+    assert not compare_student.resolved(1.0, 2.0, 1.5, 100.0)
+    assert not compare_student.resolved(1.0, 100.0, 1.0, 3.0)
+    assert compare_student.resolved(1.0, 100.0, 5.0, 2.0)
