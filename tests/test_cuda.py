@@ -14,25 +14,41 @@ import numpy as np, doublesampling as ds
 from doublesampling.engine import cuda
 from doublesampling.engine.blocks import Moments, Unit, play_block
 from doublesampling.engine.plan import make_plan
-policies = [ds.DoubleSampling(samples=50), ds.DoubleSampling(samples=9, ties="first"), ds.ThompsonSampling(),
-            ds.BayesUCB(), ds.BayesUCB(samples=20), ds.Greedy(), ds.EpsilonGreedy(0.2), ds.Oracle()]
-worlds = [ds.BernoulliBandit([0.4, 0.8]), ds.BernoulliBandit([0.3, 0.5]), ds.BernoulliBandit([0.4, 0.7, 0.8]),
-          ds.LinearGaussianBandit(weights=[[0.4, 0.4], [0.8, 0.8]], noise=0.2)]
-plan = make_plan(worlds, policies, horizon=4, realizations=35, seed=3)
-gpu = cuda.play_all(plan)
-for i in range(len(worlds)):
-    for j in range(len(policies)):
-        cpu = Moments()
-        cpu.add(0, play_block(plan, Unit(i, j, 0)))
-        for ours, theirs in ((gpu[i][j].means, cpu.means), (gpu[i][j].squares, cpu.squares),
-                             (np.concatenate(gpu[i][j].final), np.concatenate(cpu.final))):
-            np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-9)
+some = [ds.DoubleSampling(samples=50), ds.ThompsonSampling(), ds.Greedy()]
+others = [ds.DoubleSampling(samples=9, ties="first"), ds.DoubleSampling(horizon=4), ds.BayesUCB(), ds.TopTwo(),
+          ds.BayesUCB(samples=20), ds.EpsilonGreedy(0.2), ds.Oracle(), ds.InformationDirected()]
+counting = [ds.UCB1(), ds.KLUCB(), ds.IMED()]
+linear = ds.LinearGaussianBandit(weights=[[0.4, 0.4], [0.8, 0.8]], noise=0.2)
+cases = [
+    ([ds.BernoulliBandit([0.4, 0.8]), ds.BernoulliBandit([0.3, 0.5])], None, some + others + counting, 35),
+    ([ds.BernoulliBandit([0.4, 0.7, 0.8])], None, some + [ds.InformationDirected(samples=20)], 3),
+    ([ds.BernoulliBandit([0.4, 0.7, 0.8, 0.2])], None, some, 2),
+    ([ds.BernoulliBandit([0.4, 0.8])], ds.BetaBernoulli(arms=2, discount=0.9), some, 3),
+    ([ds.ChangingBernoulliBandit([[0.2, 0.8], [0.8, 0.2]], every=2)], None, some, 3),
+    ([ds.PoissonBandit([1.0, 2.0])], None, some + others, 3),
+    ([ds.ExponentialBandit([1.0, 2.0])], None, some, 3),
+    ([linear], None, some + others + [ds.LinUCB()], 3),
+    ([linear], ds.LinearGaussian(arms=2, dimension=2, discount=0.9), some, 3),
+    ([ds.GaussianBandit([0.1, 0.5, 0.2])], None, some, 2),
+    ([ds.LogisticBandit(weights=[[1.0, -1.0], [0.0, 0.5]])], None, some, 3),
+    ([ds.CategoricalBandit([[0.5, 0.3, 0.2], [0.4, 0.3, 0.3]], values=(0, 1, 5))], None, some, 2),
+]
+for worlds, belief, policies, realizations in cases:
+    plan = make_plan(worlds, policies, horizon=4, realizations=realizations, seed=3, belief=belief)
+    gpu = cuda.play_all(plan)
+    for i in range(len(worlds)):
+        for j in range(len(policies)):
+            cpu = Moments()
+            cpu.add(0, play_block(plan, Unit(i, j, 0)))
+            for ours, theirs in ((gpu[i][j].means, cpu.means), (gpu[i][j].squares, cpu.squares),
+                                 (np.concatenate(gpu[i][j].final), np.concatenate(cpu.final))):
+                np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-9, err_msg=f"{worlds} {policies[j]}")
 print("equal")
 """
 
 
 def test_kernels_in_the_simulator_walk_the_steps_of_the_cpu():
-    """Both in plain Python here: the drivers are compared, realization by realization."""
+    """Both in plain Python here: the drivers are compared, realization by realization, for every family."""
     environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
     done = subprocess.run([sys.executable, "-c", PARITY], env=environment, capture_output=True, text=True)
     assert done.stdout.strip() == "equal", done.stderr[-3000:]
@@ -41,21 +57,26 @@ def test_kernels_in_the_simulator_walk_the_steps_of_the_cpu():
 COMPILE = """
 import warnings; warnings.simplefilter("ignore")
 from types import SimpleNamespace
-import numba
-from numba import cuda, types
+import numpy as np, numba
+from numba import cuda
 from numba.cuda import dispatcher
 dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=(9, 0))  # there is none: name one
+import doublesampling as ds
 from doublesampling.engine import cuda as driver
-f1, f2, f3, f4 = (types.Array(types.float64, n, "C") for n in (1, 2, 3, 4))
-i1, u1 = types.Array(types.int64, 1, "C"), types.Array(types.uint64, 1, "C")
-head, tail = (types.uint64, u1, types.int64, types.int64, types.int64), (i1, f1, f2, i1, f4, f2)
-beta = driver.beta_kernel(3, True).py_func
-gaussian = driver.gaussian_kernel(2, 2, 2).py_func
-for kernel, middle in (
-    (beta, (f2, f2, f2, f2)),
-    (gaussian, (f3, f2, types.int64, f3, types.boolean, types.boolean, f3, f4, f2, f2, f2, types.boolean)),
-):
-    ptx, _ = cuda.compile_ptx(kernel, (*head, *middle, *tail), cc=(9, 0))
+from doublesampling.engine.cuda_kernels import Launch, Sums
+from doublesampling.engine.plan import make_plan
+worlds = [ds.BernoulliBandit([0.4, 0.7, 0.8]), ds.PoissonBandit([1.0, 2.0]),
+          ds.LinearGaussianBandit(weights=[[0.4, 0.4], [0.8, 0.8]])]
+for world in worlds:
+    plan = make_plan([world], [ds.DoubleSampling()], horizon=4, realizations=35, seed=3)
+    problem, policy = plan.problems[0], plan.policies[0]
+    arguments = (
+        Launch(np.uint64(3), np.zeros(1, np.uint64), 0, 35, 4, np.asarray(plan.columns)),
+        driver.stacked([problem.world]), driver.stacked([problem.prior]), policy.settings_for(problem),
+        Sums(np.zeros((1, 2, 9, 4)), np.zeros((1, 35))),
+    )
+    signature = tuple(numba.typeof(argument) for argument in arguments)
+    ptx, _ = cuda.compile_ptx(driver.kernel_for(problem, policy).py_func, signature, cc=(9, 0))
     assert ".visible .entry" in ptx and "shfl.sync" in ptx
 print("compiled")
 """

@@ -17,6 +17,7 @@ from doublesampling.rules.bundles import (
     Step,
 )
 from doublesampling.rules.compiled import inlined, spliced
+from doublesampling.rules.specialise import specialised
 
 FloatArray = NDArray[np.float64]
 
@@ -29,7 +30,7 @@ def _add(row: int, column: int, value: float, inverse: float, record: Record) ->
     record.squares[row, column] += change * (value - record.means[row, column])
 
 
-@spliced
+@specialised(spliced)
 def note(r: int, t: int, step: Step, p: FloatArray, column: int, record: Record) -> None:
     """Record step t of realization r; column is -1 where its moments are not wanted."""
     if column >= 0:

@@ -41,7 +41,7 @@ FloatArray = NDArray[np.float64]
 TRACKED, CARRIED, FRESH, PAIRS, WEIGHTS, FORGETTING_WEIGHTS, CATEGORIES = range(7)
 
 
-@spliced
+@specialised(spliced)
 def begin(scratch: Scratch) -> None:
     """Forget the realization before."""
     for a in range(scratch.p.size):
@@ -102,7 +102,7 @@ def beta_step(
     return arm, number, paid
 
 
-@spliced
+@specialised(spliced)
 def begin_pairs(prior: PairPrior, scratch: Scratch) -> None:
     """Beta or Gamma arms at their prior."""
     begin(scratch)
@@ -135,7 +135,7 @@ def pairs_step(
     return arm, number, paid, best
 
 
-@spliced
+@specialised(spliced)
 def begin_weights(prior: WeightsPrior, scratch: Scratch) -> None:
     """Weights at their prior."""
     state: WeightsState = scratch.state
@@ -164,7 +164,7 @@ def student_optimality(parameters: FloatArray, p: FloatArray, survey: FloatArray
     quadrature.probability_optimal(laws.STUDENT, parameters, QUICK_STUDENT, p, survey, panel)
 
 
-@spliced
+@specialised(spliced)
 def look(address: Address, world: LinearWorld, prior: WeightsPrior, scratch: Scratch) -> float:
     """Fill the context, what each arm is worth there, and the law of what is known of it; returns the best mean."""
     state: WeightsState = scratch.state
@@ -218,7 +218,7 @@ def linear_step(
     return arm, number, paid, best
 
 
-@spliced
+@specialised(spliced)
 def begin_categories(world: CategoricalWorld, prior: DirichletPrior, scratch: Scratch) -> float:
     """Categories at their prior; returns the best mean value."""
     state: DirichletState = scratch.state
