@@ -114,12 +114,17 @@ def start() -> None:
             took = [
                 subprocess.run(
                     [sys.executable, "-c", _START, str(Path(__file__).parent.parent / "src"), world],
-                    env=os.environ | {"NUMBA_CACHE_DIR": folder}, capture_output=True, text=True, check=False,
+                    env=os.environ | {"NUMBA_CACHE_DIR": folder},
+                    capture_output=True,
+                    text=True,
+                    check=False,
                 )  # fmt: skip
                 for _ in range(2)
             ]
             shown = [done.stdout.strip() or done.stderr[-300:] for done in took]
-            print(f"start, double sampling, {world}: {shown[0]} s to compile and play, {shown[1]} s in the next process")
+            print(
+                f"start, double sampling, {world}: {shown[0]} s to compile and play, {shown[1]} s in the next process"
+            )
 
 
 def main() -> None:

@@ -15,8 +15,9 @@ import numpy as np
 
 import doublesampling as ds
 from doublesampling import off_policy
+from doublesampling.evidence import Evidence
 from doublesampling.logs import Log
-from doublesampling.policies import Choice, Evidence
+from doublesampling.policies import Choice
 
 ARMS = (0.4, 0.5, 0.6)
 ROWS = 500

@@ -31,7 +31,10 @@ def beta_arms(rng: np.random.Generator, least: float, most: float) -> np.ndarray
 
 def by_quadrature(family: int, arms: np.ndarray) -> np.ndarray:
     """What directed sampling needs, integrated in panels, whatever closed form there is."""
-    work, survey = np.empty((len(arms) + information_directed.EXTRA_ROWS, len(arms))), np.empty((len(arms), SURVEY_COLUMNS))
+    work, survey = (
+        np.empty((len(arms) + information_directed.EXTRA_ROWS, len(arms))),
+        np.empty((len(arms), SURVEY_COLUMNS)),
+    )
     panel, partial = np.empty((len(arms) + 1, PANEL_ROWS, PANEL_NODES)), np.empty((len(arms) + 2, PANEL_NODES))
     information_directed.tally_exactly(family, arms, EXACT, survey, panel, partial, work)
     return work
@@ -58,7 +61,9 @@ def test_arms_in_the_other_order_mirrored_equal_and_far_away() -> None:
     p, rest, overlap = compare_beta_gamma.first_above_second(BETA, arms)
     assert p + rest == pytest.approx(1.0, abs=1e-15)
     assert compare_beta_gamma.first_above_second(BETA, arms[::-1]) == pytest.approx((rest, p, overlap), abs=1e-15)
-    assert compare_beta_gamma.first_above_second(BETA, arms[:, [1, 0, 2]]) == pytest.approx((rest, p, overlap), abs=1e-15)
+    assert compare_beta_gamma.first_above_second(BETA, arms[:, [1, 0, 2]]) == pytest.approx(
+        (rest, p, overlap), abs=1e-15
+    )
     assert compare_beta_gamma.first_above_second(BETA, arms[[0, 0]])[:2] == pytest.approx((0.5, 0.5), abs=1e-7)
     far = np.array([[900.0, 100.0, 0.0], [100.0, 900.0, 0.0]])
     assert compare_beta_gamma.first_above_second(BETA, far) == (1.0, 0.0, 0.0)

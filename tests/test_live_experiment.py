@@ -80,7 +80,7 @@ def test_a_decision_is_the_one_that_the_rules_make(storage):
     belief = ds.BetaBernoulli(arms=3)
     words = address_words(d.address.seed, d.address.time, realization=d.number)
     laws = belief.marginals(state)
-    p = entry_points.estimated_optimality(entry_points.exact_optimality(laws.family, laws.parameters), 1000, words)
+    p = entry_points.estimated_optimality(entry_points.exact_optimality(laws.law, laws.parameters), 1000, words)
     assert d.probability_optimal.tolist() == p.tolist()
     number = ds.DoubleSampling().number_of_candidates(p)
     arm, votes, propensities = entry_points.choose_candidate(p, number, False, words)

@@ -62,7 +62,10 @@ def test_narrow_beside_wide():
         narrow = [1 + 1e6 * rate, 1 + 1e6 * (1 - rate), 0.0]
         marginals = np.array([[1.0, 2.0, 0.0], narrow, [2.0, 1.0, 0.0]])
         np.testing.assert_allclose(
-            entry_points.exact_optimality(BETA, marginals), oracle.probability_optimal("beta", marginals), atol=1e-9, rtol=0
+            entry_points.exact_optimality(BETA, marginals),
+            oracle.probability_optimal("beta", marginals),
+            atol=1e-9,
+            rtol=0,
         )
 
 
@@ -124,7 +127,9 @@ def test_relabelling_arms_relabels_probabilities():
     marginals = betas(np.random.default_rng(3), 6, 0.05)
     order = np.random.default_rng(4).permutation(6)
     np.testing.assert_allclose(
-        entry_points.exact_optimality(BETA, marginals[order]), entry_points.exact_optimality(BETA, marginals)[order], atol=1e-12
+        entry_points.exact_optimality(BETA, marginals[order]),
+        entry_points.exact_optimality(BETA, marginals)[order],
+        atol=1e-12,
     )
 
 
@@ -143,7 +148,9 @@ def test_the_estimate_has_the_law_of_m_posterior_draws():
     state = belief.update_batch(belief.prior(), [0, 0, 1, 1, 1], [1, 0, 1, 1, 0])
     p = ds.probability_optimal(belief, state)
     samples, times = 20, 4000
-    multinomial = [entry_points.estimated_optimality(p, samples, np.array([9, 0, 0, t], dtype=U))[0] for t in range(times)]
+    multinomial = [
+        entry_points.estimated_optimality(p, samples, np.array([9, 0, 0, t], dtype=U))[0] for t in range(times)
+    ]
     laws = belief.marginals(state)
     counted = [(laws.draws(samples, seed=9, time=t + 1).argmax(axis=1) == 0).mean() for t in range(times)]
     from scipy import stats

@@ -39,8 +39,8 @@ def test_decisions_do_not_need_scipy_stats_or_matplotlib():
     assert not {"scipy.stats", "matplotlib"} & set(loaded)
 
 
-def test_editing_a_rule_is_seen_by_a_cached_door(tmp_path):
-    """Numba alone would go on using machine code of the old rule: its cache does not look behind the door."""
+def test_editing_a_rule_is_seen_by_code_kept_on_disk(tmp_path):
+    """Numba alone would go on using machine code of the old rule: its cache does not look at what a function calls."""
     shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
     code = (
         f"import sys; sys.path.insert(0, {str(tmp_path / 'src')!r});"
@@ -54,7 +54,7 @@ def test_editing_a_rule_is_seen_by_a_cached_door(tmp_path):
 
     assert arm() == "1"
     assert arm() == "1"
-    rule = tmp_path / "src/doublesampling/rules/choice.py"
+    rule = tmp_path / "src/doublesampling/rules/choose/mode.py"
     text = rule.read_text()
     assert "if values[a] > values[best]:" in text
     rule.write_text(text.replace("if values[a] > values[best]:", "if values[a] < values[best]:"))

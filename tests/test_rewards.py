@@ -86,14 +86,16 @@ def test_probability_of_gamma_arms(family, seed):
     arms = int(rng.integers(2, 6))
     shape = 10 ** rng.uniform(-0.3, 5, arms)
     rate = shape * np.exp(rng.choice([1.0, 0.1, 0.01]) * rng.normal(size=arms))
-    laws = [
+    arm_laws = [
         stats.gamma(s, scale=1 / r) if family == laws.GAMMA else stats.invgamma(s, scale=r)
         for s, r in zip(shape, rate, strict=True)
     ]
-    z = np.linspace(min(np.log(law.ppf(1e-15)) for law in laws), max(np.log(law.isf(1e-15)) for law in laws), 400_001)
+    z = np.linspace(
+        min(np.log(law.ppf(1e-15)) for law in arm_laws), max(np.log(law.isf(1e-15)) for law in arm_laws), 400_001
+    )
     x = np.exp(z)
-    below = np.array([law.cdf(x) for law in laws])
-    density = np.array([law.pdf(x) * x for law in laws])
+    below = np.array([law.cdf(x) for law in arm_laws])
+    density = np.array([law.pdf(x) * x for law in arm_laws])
     wanted = [integrate.simpson(density[a] * np.prod(np.delete(below, a, axis=0), axis=0), x=z) for a in range(arms)]
     found = entry_points.exact_optimality(family, np.column_stack([shape, rate, np.zeros(arms)]))
     np.testing.assert_allclose(found, wanted, atol=1e-8)

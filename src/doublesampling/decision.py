@@ -9,14 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from doublesampling import checks
-from doublesampling.beliefs import Belief, BetaBernoulli, DirichletCategorical, DirichletMeans, Marginals
-from doublesampling.beliefs.marginals import address_words, share_of_bests
-from doublesampling.errors import SettingError
+from doublesampling.beliefs import Belief
+from doublesampling.beliefs.marginals import address_words
+from doublesampling.evidence import BeliefEvidence, DrawsEvidence, Played
 from doublesampling.given import check_belief, check_choice, check_draws, check_policy
 from doublesampling.policies import Policy
-from doublesampling.rules import entry_points
-from doublesampling.rules.choose import baselines
-from doublesampling.rules.compiled import plain
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -86,99 +83,8 @@ class Decision:
         return "\n".join(lines)
 
 
-@dataclass(frozen=True)
-class _FromBelief:
-    """Evidence of a belief whose marginals are known: exact where the policy asks for it."""
-
-    laws: Marginals | DirichletMeans
-    words: NDArray[np.uint64]
-    time: int
-    belief: Belief
-    state: Any
-    given_draws: bool = False
-
-    @property
-    def arms(self) -> int:
-        return int(self.laws.mean.size)
-
-    def probability_optimal(self, samples: int | None) -> FloatArray:
-        laws = self.laws
-        return laws.probability_optimal if samples is None else laws.estimated_optimality(samples, self.words)
-
-    def expected_rewards(self) -> FloatArray:
-        return self.laws.mean
-
-    def upper_quantiles(self, log_tail: float, samples: int | None) -> FloatArray:
-        exact = self.laws.upper_quantiles(log_tail) if samples is None else None
-        if exact is not None:
-            return exact
-        return _sample_quantiles(self.laws.draws_at(samples or DirichletCategorical.many, self.words), log_tail)
-
-    def regret_and_information(self, samples: int | None) -> FloatArray:
-        if samples is None and isinstance(self.laws, Marginals):
-            return entry_points.tally_exactly(self.laws.law, self.laws.parameters)
-        return entry_points.tally_draws(self.laws.draws_at(samples or DirichletCategorical.many, self.words))
-
-    def wins_and_losses(self) -> FloatArray:
-        if not isinstance(self.belief, BetaBernoulli) or self.belief.discount < 1.0:
-            raise SettingError(
-                "This policy counts wins and losses, which BetaBernoulli without a discount knows. "
-                "Use it, or another policy."
-            )
-        prior = self.belief.prior()
-        return np.column_stack([self.state.alpha - prior.alpha, self.state.beta - prior.beta])
-
-    def location_and_scale(self) -> FloatArray:
-        found = self.laws.location_and_scale
-        if found is None:
-            raise SettingError("LinUCB needs a Gaussian or linear belief. Use KLUCB for rewards of 0 and 1.")
-        return found
-
-
-@dataclass(frozen=True)
-class _FromDraws:
-    """Evidence of posterior draws (sample, arm): their number is M, whatever the policy would have drawn."""
-
-    given: FloatArray
-    words: NDArray[np.uint64]
-    known_time: int | None
-    given_draws: bool = True
-
-    @property
-    def arms(self) -> int:
-        return int(self.given.shape[1])
-
-    @property
-    def time(self) -> int:
-        if self.known_time is None:
-            raise SettingError("This policy looks at the time. Pass time=, the number of this decision counted from 1.")
-        return self.known_time
-
-    def probability_optimal(self, samples: int | None) -> FloatArray:
-        return share_of_bests(self.given)
-
-    def expected_rewards(self) -> FloatArray:
-        return np.asarray(self.given.mean(axis=0))
-
-    def upper_quantiles(self, log_tail: float, samples: int | None) -> FloatArray:
-        return _sample_quantiles(self.given, log_tail)
-
-    def regret_and_information(self, samples: int | None) -> FloatArray:
-        return entry_points.tally_draws(self.given)
-
-    def wins_and_losses(self) -> FloatArray:
-        raise SettingError("This policy counts wins and losses, which posterior draws do not show. Use another.")
-
-    def location_and_scale(self) -> FloatArray:
-        return np.column_stack([self.given.mean(axis=0), self.given.std(axis=0)])
-
-
-def _sample_quantiles(draws: FloatArray, log_tail: float) -> FloatArray:
-    rank = plain(baselines.sample_rank)(draws.shape[0], log_tail)
-    return np.asarray(np.partition(draws, rank, axis=0)[rank])
-
-
-def _decision(policy: Policy, evidence: _FromBelief | _FromDraws, address: Address) -> Decision:
+def make_decision(policy: Policy, evidence: BeliefEvidence | DrawsEvidence, address: Address) -> Decision:
+    """Return the decision of a policy; answers of policies that are not ours are checked."""
     choice = policy.choose(evidence)
     if type(policy).__module__ != _OURS:
         choice = check_choice(policy, choice, evidence)
@@ -211,6 +117,7 @@ def decide(
     *,
     seed: int | None = None,
     time: int | None = None,
+    played: Played | None = None,
 ) -> Decision:
     """Decide which arm to play next, from what a belief has learned.
 
@@ -219,7 +126,8 @@ def decide(
 
     ``time`` is the number of this decision, counted from 1: Bayes-UCB and horizons look at it, and it is part of the
     random address. It defaults to one more than the observations in the state; where outcomes come late, pass it, so
-    that two decisions from one state draw different luck.
+    that two decisions from one state draw different luck. ``played`` is for policies of your own that look at counts
+    and sums of rewards.
 
     >>> import doublesampling as ds
     >>> belief = ds.BetaBernoulli(arms=3)
@@ -232,11 +140,13 @@ def decide(
     laws = belief.marginals(state, context)
     when = int(state.observations) + 1 if time is None else checks.time(time)
     address = Address(_check_seed(seed), 0, 0, when)
-    evidence = _FromBelief(laws, address_words(address.seed, when), when, belief, state)
-    return _decision(policy, evidence, address)
+    evidence = BeliefEvidence(laws, address_words(address.seed, when), when, belief, state, context, played)
+    return make_decision(policy, evidence, address)
 
 
-def decide_from_draws(policy: Policy, draws: Any, *, seed: int | None = None, time: int | None = None) -> Decision:
+def decide_from_draws(
+    policy: Policy, draws: Any, *, seed: int | None = None, time: int | None = None, played: Played | None = None
+) -> Decision:
     """Decide from anybody's posterior draws of the expected rewards.
 
     ``draws`` is an array (sample, arm) or (chain, draw, arm), or an xarray or ArviZ object whose dimensions have those
@@ -256,4 +166,4 @@ def decide_from_draws(policy: Policy, draws: Any, *, seed: int | None = None, ti
     luck = 0 if known else int.from_bytes(hashlib.blake2b(given.tobytes(), digest_size=8).digest(), "little")
     address = Address(_check_seed(seed), 0, luck, known or 1)
     words = address_words(address.seed, address.time, realization=luck)
-    return _decision(policy, _FromDraws(given, words, known), address)
+    return make_decision(policy, DrawsEvidence(given, words, known, played=played), address)

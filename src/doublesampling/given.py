@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from doublesampling import checks
 from doublesampling.beliefs import Belief
 from doublesampling.errors import DrawsError, SettingError
-from doublesampling.policies import Choice, Evidence, Policy
+from doublesampling.evidence import Evidence
+from doublesampling.policies import Choice, Policy
 
 FloatArray = NDArray[np.float64]
 

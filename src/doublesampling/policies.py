@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import field
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -10,7 +11,9 @@ from numpy.typing import NDArray
 from doublesampling import checks
 from doublesampling.checks import settings
 from doublesampling.errors import SettingError
+from doublesampling.evidence import Evidence
 from doublesampling.rules import entry_points
+from doublesampling.rules.bundles import Policy as RulePolicy
 from doublesampling.rules.choose import baselines, candidates, kinds
 
 FloatArray = NDArray[np.float64]
@@ -24,44 +27,6 @@ _FALSE_ALARMS = {
     ("chebyshev", "log"): candidates.CHEBYSHEV,
 }
 _TIES = ("random", "first")
-
-
-class Evidence(Protocol):
-    """What a policy may look at before it chooses: a belief's state, or anybody's posterior draws."""
-
-    @property
-    def arms(self) -> int:
-        """How many arms there are."""
-
-    @property
-    def words(self) -> WordArray:
-        """The random address of the decision."""
-
-    @property
-    def time(self) -> int:
-        """The number of the decision, counted from 1; an error where it is not known."""
-
-    @property
-    def given_draws(self) -> bool:
-        """Whether posterior draws were handed in, so that nothing more is sampled."""
-
-    def probability_optimal(self, samples: int | None) -> FloatArray:
-        """The probability of each arm being the best: exact, or as so many samples estimate it."""
-
-    def expected_rewards(self) -> FloatArray:
-        """The posterior mean of each arm's expected reward."""
-
-    def upper_quantiles(self, log_tail: float, samples: int | None) -> FloatArray:
-        """A number per arm in the order of its quantile: exact, or of so many samples."""
-
-    def regret_and_information(self, samples: int | None) -> FloatArray:
-        """What information-directed sampling knows of every two arms: exact, or of so many samples."""
-
-    def wins_and_losses(self) -> FloatArray:
-        """What was seen of each arm, float array (arm, 2); an error where rewards are not 0 or 1."""
-
-    def location_and_scale(self) -> FloatArray:
-        """Of each arm's expected reward, float array (arm, 2); an error where it is not Student or normal."""
 
 
 class Choice(NamedTuple):
@@ -176,10 +141,26 @@ class DoubleSampling:
 
     def choose(self, evidence: Evidence) -> Choice:
         """The mode of N candidates drawn from the estimated probabilities."""
-        p = evidence.probability_optimal(self.samples)
-        number = self.number_of_candidates(p, evidence.time if self.horizon is not None else None)
-        arm, votes, propensities = entry_points.choose_candidate(p, number, self.ties == "first", evidence.words)
+        form, settings, settled = self._rule
+        if self.horizon is not None and evidence.time < 1:  # asks for the time, an error where it is not known
+            raise SettingError("time is counted from 1.")
+        if evidence.samples_itself:
+            p, settings = evidence.probability_optimal(self.samples), settled
+        else:
+            p = evidence.probability_optimal(None)
+        arm, number, p, votes, propensities = entry_points.sample_twice(form, settings, p, evidence.words)
         return Choice(arm, p, number, votes, propensities)
+
+    @cached_property
+    def _rule(self) -> tuple[int, FloatArray, FloatArray]:
+        """The form of the rule, and its settings with and without samples of its own."""
+        form = kinds.FALSE_ALARM if self.horizon is None else kinds.UNTIL_HORIZON
+        horizon = math.nan if self.horizon is None else float(self.horizon)
+        packed = RulePolicy(
+            self.samples or 0, self.max_candidates, self.ties == "first", self.false_alarm_kind, self.rate, horizon,
+            0.0, np.empty((0, 0)),
+        )  # fmt: skip
+        return form, entry_points.settings_array(packed), entry_points.settings_array(packed._replace(samples=0))
 
 
 @settings

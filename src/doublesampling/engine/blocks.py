@@ -53,9 +53,7 @@ def play_block(plan: Plan, unit: Unit) -> Block:
         final=np.empty(count),
         kept=np.empty((count, plan.horizon, P_COLUMN + arms) if plan.trajectories else (0, 0, P_COLUMN + arms)),
     )
-    place = bundles.Block(
-        np.uint64(plan.seed), np.uint64(unit.problem), unit.block * BLOCK, plan.horizon, plan.columns
-    )
+    place = bundles.Block(np.uint64(plan.seed), np.uint64(unit.problem), unit.block * BLOCK, plan.horizon, plan.columns)
     family.kernel(problem, policy)(
         place, problem.world, problem.prior, policy.settings_for(problem), record, family.scratch(problem, policy)
     )

@@ -5,10 +5,10 @@ known when it is compiled. Each warp adds up its 32 realizations, in a fixed ord
 """
 
 import functools
+import importlib
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import cuda
 from numpy.typing import NDArray
 
 from doublesampling.rules.bundles import (
@@ -42,6 +42,7 @@ from doublesampling.rules.specialise import written_out
 from doublesampling.rules.steps import CATEGORIES, FRESH, PAIRS, TRACKED, begin_realization, step
 
 FloatArray = NDArray[np.float64]
+cuda: Any = importlib.import_module("numba.cuda")  # it has no types
 
 WARP = 32
 _EVERY_THREAD = 0xFFFFFFFF
@@ -141,6 +142,9 @@ def cuda_kernel(family: int, kind: int, form: int, law: int, sizes: Sizes) -> An
             return
         r = warp * WARP + cuda.threadIdx.x % WARP
         active = r < launch.realizations
+        world: Any
+        prior: Any
+        state: Any
         if family in (TRACKED, FRESH):
             world = BernoulliWorld(worlds.means[q])
             prior = BetaPrior(priors.alpha[q], priors.beta[q], priors.track[q])

@@ -30,9 +30,7 @@ def cpu_kernel(family: int, kind: int, form: int, law: int) -> Kernel:
             regret = observed = 0.0
             for t in range(block.horizon):
                 address = (block.seed, block.bandit, np.uint64(block.first + r), np.uint64(t + 1))
-                arm, number, paid, best = step(
-                    family, kind, form, law, address, world, prior, policy, scratch, best
-                )
+                arm, number, paid, best = step(family, kind, form, law, address, world, prior, policy, scratch, best)
                 mean = scratch.truth[arm]
                 regret += best - mean
                 observed += best - paid

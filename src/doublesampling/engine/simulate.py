@@ -86,8 +86,7 @@ def _watch(wish: Wish) -> Progress:
 def _warn_of_long_runs(plan: Plan) -> None:
     """The paper's N does not know the time: say so before somebody waits for a long run of it."""
     timeless = any(
-        p.kind == kinds.DOUBLE_SAMPLING and p.settings.cap > 1 and np.isnan(p.settings.horizon)
-        for p in plan.policies
+        p.kind == kinds.DOUBLE_SAMPLING and p.settings.cap > 1 and np.isnan(p.settings.horizon) for p in plan.policies
     )
     if plan.horizon > _LONG and timeless:
         warnings.warn(

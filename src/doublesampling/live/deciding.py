@@ -1,27 +1,15 @@
 """One decision of a live experiment: the same rules as everywhere, over the arms that are still in."""
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from doublesampling.beliefs.marginals import address_words
-from doublesampling.decision import Address, Decision, _decision, _FromBelief
+from doublesampling.decision import Address, Decision, make_decision
+from doublesampling.evidence import BeliefEvidence
 from doublesampling.live.design import Design
-
-FloatArray = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class _Active(_FromBelief):
-    """Evidence of some of a belief's arms."""
-
-    active: tuple[int, ...] = ()
-
-    def wins_and_losses(self) -> FloatArray:
-        return super().wins_and_losses()[list(self.active)]
 
 
 def decide_at(
@@ -36,8 +24,8 @@ def decide_at(
     if len(active) < belief.arms:
         laws = laws.only(list(active))
     words = address_words(seed, time, realization=number)
-    evidence = _Active(laws, words, time, belief, state, active=active)
-    found = _decision(policy, evidence, Address(seed, 0, number, time))
+    evidence = BeliefEvidence(laws, words, time, belief, state, context, active=active)
+    found = make_decision(policy, evidence, Address(seed, 0, number, time))
     if len(active) == belief.arms:
         return found
 

@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublesampling.rules import dirichlet, draws, laws
+from doublesampling.rules.bundles import Policy
 from doublesampling.rules.cached import kept, kept_for
-from doublesampling.rules.choose import baselines, candidates, information_directed, mode, propensities
+from doublesampling.rules.choose import baselines, candidates, information_directed, mode
 from doublesampling.rules.choose import choose as choosing
+from doublesampling.rules.choose import propensities as propensities_of
 from doublesampling.rules.compiled import inlined
 from doublesampling.rules.optimal_arm import compare_beta_gamma, quadrature, small_probabilities
 from doublesampling.rules.optimal_arm.panels import PANEL_NODES, PANEL_ROWS
@@ -36,10 +38,14 @@ def quadrature_space(arms: int) -> tuple[FloatArray, FloatArray]:
 
 
 @functools.cache
-def _fill_optimality(law: int) -> Callable[..., None]:
+def _fill_optimality(law: int) -> Callable[..., bool]:
     @kept_for(law)
-    def fill(parameters: FloatArray, p: FloatArray, survey: FloatArray, panel: FloatArray) -> None:
+    def fill(parameters: FloatArray, p: FloatArray, survey: FloatArray, panel: FloatArray) -> bool:
         quadrature.probability_optimal(law, parameters, EXACT, p, survey, panel)
+        small = False
+        for a in range(p.size):
+            small = small or p[a] < small_probabilities.SMALL
+        return small
 
     return fill
 
@@ -48,7 +54,12 @@ def _fill_optimality(law: int) -> Callable[..., None]:
 def _fill_small_optimality(law: int) -> Callable[..., None]:
     @kept_for(law)
     def fill(
-        parameters: FloatArray, p: FloatArray, survey: FloatArray, panel: FloatArray, edges: FloatArray, below: FloatArray
+        parameters: FloatArray,
+        p: FloatArray,
+        survey: FloatArray,
+        panel: FloatArray,
+        edges: FloatArray,
+        below: FloatArray,
     ) -> None:
         small_probabilities.probability_optimal(law, parameters, p, survey, panel, edges, below)
 
@@ -60,8 +71,7 @@ def exact_optimality(law: int, parameters: FloatArray) -> FloatArray:
     law = laws.STUDENT if law == laws.LOGISTIC else law  # log odds rank arms as probabilities do
     arms = parameters.shape[0]
     p, (survey, panel) = np.empty(arms), quadrature_space(arms)
-    _fill_optimality(law)(parameters, p, survey, panel)
-    if p.min() < small_probabilities.SMALL:
+    if _fill_optimality(law)(parameters, p, survey, panel):  # some are small
         edges = np.empty(small_probabilities.MOST_EDGES)
         below = np.empty((edges.size, arms))
         _fill_small_optimality(law)(parameters, p, survey, panel, edges, below)
@@ -156,16 +166,58 @@ def choose_candidate(
     return arm, votes, mode_propensities(number, p, first_of_ties)
 
 
+@functools.cache
+def _sample_twice(form: int) -> Callable[..., tuple[int, int]]:
+    @kept_for(form)
+    def play(
+        settings: FloatArray, words: WordArray, p: FloatArray, votes: IntArray, propensities: FloatArray
+    ) -> tuple[int, int]:
+        samples, cap, first_of_ties = int(settings[0]), int(settings[1]), settings[2] > 0.0
+        address, no_table = address_of(words), propensities.reshape((1, propensities.size))
+        policy = Policy(
+            samples, cap, first_of_ties, int(settings[3]), settings[4], settings[5], 0.0, no_table
+        )  # in the order of settings_array
+        if samples > 0:
+            quadrature.sampled_optimality(address, samples, p, votes)
+        number = choosing.count_candidates(form, policy, float(address[3]), p, votes)
+        mode.draw_candidates(address, number, p, votes)
+        if p.size == 2:
+            propensities_of.fill_propensities_of_two(number, p, first_of_ties, propensities)
+        return mode.mode(votes, first_of_ties, address), number
+
+    return play
+
+
+def settings_array(policy: Policy) -> FloatArray:
+    """Return the settings of double sampling as sample_twice takes them."""
+    return np.array(policy[:6], dtype=np.float64)
+
+
+def sample_twice(
+    form: int, settings: FloatArray, p: FloatArray, words: WordArray
+) -> tuple[int, int, FloatArray, IntArray, FloatArray]:
+    """Return the arm, N, the estimate p_hat, the votes and the propensities of double sampling, from exact p.
+
+    ``settings`` of zero samples take p as it is.
+    """
+    arms = p.size
+    estimate, votes, propensities = p.copy(), np.empty(arms, dtype=np.int64), np.empty(arms)
+    arm, number = _sample_twice(form)(settings, words, estimate, votes, propensities)
+    if arms > 2:
+        propensities = mode_propensities(number, estimate, settings[2] > 0.0)
+    return arm, number, estimate, votes, propensities
+
+
 @kept
 def _propensity_of_two(number: int, p: float, first_of_ties: bool) -> float:
-    return propensities.propensity_of_two(number, p, first_of_ties)
+    return propensities_of.propensity_of_two(number, p, first_of_ties)
 
 
 @kept
 def _fill_propensities_of_many(
-    number: int, p: FloatArray, first_of_ties: bool, scratch: propensities.ModeScratch, out: FloatArray
+    number: int, p: FloatArray, first_of_ties: bool, scratch: propensities_of.ModeScratch, out: FloatArray
 ) -> None:
-    propensities.fill_propensities_of_many(number, p, first_of_ties, scratch, out)
+    propensities_of.fill_propensities_of_many(number, p, first_of_ties, scratch, out)
 
 
 def mode_propensities(number: int, p: FloatArray, first_of_ties: bool) -> FloatArray:
@@ -179,7 +231,7 @@ def mode_propensities(number: int, p: FloatArray, first_of_ties: bool) -> FloatA
         found = np.array([first, 1.0 - first])
     else:
         found = np.zeros(share.size)
-        scratch = propensities.mode_scratch(number, share.size)
+        scratch = propensities_of.mode_scratch(number, share.size)
         _fill_propensities_of_many(number, share, first_of_ties, scratch, found)
     out = np.zeros(p.size)
     out[possible] = np.clip(found, 0.0, 1.0)  # a difference of nearly equal numbers may end just outside
@@ -281,7 +333,9 @@ def tally_draws(samples: FloatArray) -> FloatArray:
 @functools.cache
 def _tally_exactly(law: int) -> Callable[..., None]:
     @kept_for(law)
-    def fill(parameters: FloatArray, survey: FloatArray, panel: FloatArray, partial: FloatArray, tally: FloatArray) -> None:
+    def fill(
+        parameters: FloatArray, survey: FloatArray, panel: FloatArray, partial: FloatArray, tally: FloatArray
+    ) -> None:
         closed = False
         if law != laws.BETA:
             closed = compare_beta_gamma.resolved(law, parameters)

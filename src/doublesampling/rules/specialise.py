@@ -17,7 +17,7 @@ import inspect
 import textwrap
 from collections.abc import Callable
 from types import ModuleType
-from typing import Annotated, Any, Generic, ParamSpec, TypeVar
+from typing import Annotated, Any, Generic, ParamSpec, TypeVar, cast
 
 from doublesampling.rules.compiled import SIMULATED, spliced
 
@@ -47,7 +47,7 @@ class Specialised(Generic[P, R]):
             result: R = self.at()(*args, **kwargs)
             return result
         given = dict(zip((p.name for p in self.parameters), args, strict=False)) | kwargs
-        constants = {name: int(given.pop(name)) for name in self.constants}  # type: ignore[call-overload]
+        constants = {name: int(cast(int, given.pop(name))) for name in self.constants}
         result = self.at(**constants)(*given.values())
         return result
 
@@ -75,7 +75,7 @@ def written_out(function: Callable[P, R], constants: dict[str, int] | None = Non
     ast.increment_lineno(tree, function.__code__.co_firstlineno - 1)
     space = names | rewriting.bound
     exec(compile(tree, function.__code__.co_filename, "exec"), space)  # noqa: S102 - our own source
-    return space[definition.name]  # type: ignore[no-any-return]
+    return space[definition.name]
 
 
 def _source_of(function: Callable[..., Any]) -> tuple[ast.FunctionDef, dict[str, Any]]:
@@ -170,7 +170,8 @@ class _Rewriting(ast.NodeTransformer):
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         """Leave annotations out: they would be names to look up."""
-        assert node.value is not None
+        if node.value is None:
+            return ast.Pass()
         return ast.Assign([self.visit(node.target)], self.visit(node.value))
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
@@ -234,7 +235,7 @@ class _Rewriting(ast.NodeTransformer):
         if callee is None or not callee.copied or not isinstance(statement, ast.Expr | ast.Assign | ast.Return):
             return None
         definition, names = _source_of(callee.py_func)
-        constants, rest = self._arguments(callee, value)
+        constants, rest = self._arguments(callee, cast(ast.Call, value))
         self.copies[0] += 1
         mark = f"_{self.copies[0]}"
         written = {n.id for n in ast.walk(definition) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}

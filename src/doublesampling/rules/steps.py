@@ -54,7 +54,11 @@ def begin_beta(family: Constant, world: BernoulliWorld, prior: BetaPrior, scratc
     begin(scratch)
     best = world.means[0]
     for a in range(scratch.p.size):
-        scratch.parameters[a, 0], scratch.parameters[a, 1], scratch.parameters[a, 2] = prior.alpha[a], prior.beta[a], 0.0
+        scratch.parameters[a, 0], scratch.parameters[a, 1], scratch.parameters[a, 2] = (
+            prior.alpha[a],
+            prior.beta[a],
+            0.0,
+        )
         scratch.priors[a, 0], scratch.priors[a, 1] = prior.alpha[a], prior.beta[a]
         scratch.truth[a] = world.means[a]
         best = max(best, world.means[a])
@@ -107,7 +111,11 @@ def begin_pairs(prior: PairPrior, scratch: Scratch) -> None:
     """Beta or Gamma arms at their prior."""
     begin(scratch)
     for a in range(scratch.p.size):
-        scratch.parameters[a, 0], scratch.parameters[a, 1], scratch.parameters[a, 2] = prior.first[a], prior.second[a], 0.0
+        scratch.parameters[a, 0], scratch.parameters[a, 1], scratch.parameters[a, 2] = (
+            prior.first[a],
+            prior.second[a],
+            0.0,
+        )
         scratch.priors[a, 0], scratch.priors[a, 1] = prior.first[a], prior.second[a]
 
 
@@ -206,9 +214,7 @@ def linear_step(
     mean, root, alpha, beta = state.mean, state.root, state.alpha, state.beta
     if family == FORGETTING_WEIGHTS:
         for a in range(alpha.size):
-            alpha[a], beta[a] = posterior.nig_forget(
-                mean[a], root[a], alpha[a], beta[a], prior.anchors[a], state.work
-            )
+            alpha[a], beta[a] = posterior.nig_forget(mean[a], root[a], alpha[a], beta[a], prior.anchors[a], state.work)
     if law == laws.LOGISTIC:
         posterior.logistic_update(mean[arm], root[arm], state.seen, paid, state.scaled, state.work)
     else:

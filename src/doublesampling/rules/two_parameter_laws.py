@@ -44,7 +44,9 @@ def pay(law: Constant, mean: float, arm: int, address: Address) -> float:
 
 
 @specialised(inlined)
-def fill_optimality(law: Constant, parameters: FloatArray, p: FloatArray, survey: FloatArray, panel: FloatArray) -> None:
+def fill_optimality(
+    law: Constant, parameters: FloatArray, p: FloatArray, survey: FloatArray, panel: FloatArray
+) -> None:
     """Sampling one, right to 1e-6."""
     if compare_beta_gamma.resolved(law, parameters):
         p[0], p[1], _ = compare_beta_gamma.first_above_second(law, parameters)

@@ -7,4 +7,3 @@ from doublesampling.engine.families import beta, categorical, linear, logistic, 
 from doublesampling.engine.families.common import Family
 
 FAMILIES: dict[str, Family] = {room.FAMILY.name: room.FAMILY for room in (beta, pairs, linear, logistic, categorical)}
-

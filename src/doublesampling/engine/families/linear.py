@@ -41,10 +41,10 @@ def _pack(bandit: Any, belief: Gaussian | LinearGaussian) -> PackedProblem:
     if isinstance(belief, LinearGaussian):
         check_dimension(bandit, belief)
     state = belief.prior()
-    arrays = [np.array(part) for part in (state.mean, state.root, state.alpha, state.beta)]
+    mean, root, alpha, beta = (np.array(part) for part in (state.mean, state.root, state.alpha, state.beta))
     size = state.mean.shape[1]
     anchors = belief.anchors if belief.discount < 1.0 else np.empty((0, size + 1, size + 2))
-    prior = WeightsPrior(*arrays, belief.known_noise, isinstance(belief, LinearGaussian), anchors)
+    prior = WeightsPrior(mean, root, alpha, beta, belief.known_noise, isinstance(belief, LinearGaussian), anchors)
     return PackedProblem("linear", laws.STUDENT, bandit.arms, size, pack_world(bandit), prior)
 
 

@@ -59,7 +59,9 @@ def choose(
     if kind == kinds.DOUBLE_SAMPLING:
         arm, number = double_sampling(form, law, policy, address, scratch)
     elif kind == kinds.TOP_TWO:
-        arm = second_of_two(address, one_candidate(policy, address, scratch.p, scratch.votes), policy.setting, scratch.p)
+        arm = second_of_two(
+            address, one_candidate(policy, address, scratch.p, scratch.votes), policy.setting, scratch.p
+        )
     elif kind == kinds.INFORMATION_DIRECTED:
         fill_tally(form, law, address, scratch)
         arm = directed_choice(address, scratch.tally)

@@ -55,9 +55,9 @@ def mode_scratch(number: int, arms: int) -> ModeScratch:
     """Return the work space for N draws of so many arms."""
     size = 2 * int(4.5 * math.sqrt(number) + 8.0) + 1  # odd: half the circle, doubled by symmetry
     points = size // 2 + 1
-    circle = [np.empty(length, dtype=np.complex128) for length in (size, points, points, points)]
+    root, turn, phase, running = (np.empty(length, dtype=np.complex128) for length in (size, points, points, points))
     lower, before = np.zeros((2, arms, points), dtype=np.complex128)
-    return ModeScratch(*circle, lower, before, np.empty(arms), np.zeros(arms))
+    return ModeScratch(root, turn, phase, running, lower, before, np.empty(arms), np.zeros(arms))
 
 
 @rule
@@ -80,6 +80,18 @@ def propensity_of_two(number: int, p: float, first_of_ties: bool) -> float:
         down *= (k + 1) / (odds * (number - k))
         win += down * (tie if 2 * k == number else 1.0)
     return min(win, 1.0)
+
+
+@rule
+def fill_propensities_of_two(number: int, p: FloatArray, first_of_ties: bool, out: FloatArray) -> None:
+    """Fill the propensities of two arms, of which one may be impossible (p = 0)."""
+    total = p[0] + p[1]
+    share = p[0] / total
+    if number == 1 or p[0] <= 0.0 or p[1] <= 0.0:
+        out[0], out[1] = share, p[1] / total
+    else:
+        first = propensity_of_two(number, share, first_of_ties)
+        out[0], out[1] = first, 1.0 - first
 
 
 @rule
