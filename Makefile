@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help test slow check bench mutants horizon rewards soak reproduce lock clean
+.PHONY: help test slow check bench audit mutants horizon rewards soak reproduce lock clean
 .DEFAULT_GOAL := help
 
 help: ## what there is
@@ -36,6 +36,10 @@ bench: $(READY) ## print how fast it is on this machine
 	$(BIN)/python benchmarks/start.py
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/peers.py
+
+audit: $(READY) ## compare the package with independent implementations, and measure the coverage of intervals, about two hours
+	$(BIN)/python benchmarks/audit.py
+	$(BIN)/python benchmarks/replay_coverage.py
 
 mutants: $(READY) ## break the rules one by one and see the tests notice
 	$(BIN)/python tests/mutants.py
