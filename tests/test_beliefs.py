@@ -74,7 +74,7 @@ class TestEveryBelief:
         state = belief.prior()
         for i, (arm, reward) in enumerate(zip(arms, rewards, strict=True)):
             state = belief.update(state, arm, reward, None if contexts is None else contexts[i])
-        assert belief.follow(belief.prior(), arms, rewards, contexts).to_json() == state.to_json()
+        assert belief.update_in_order(belief.prior(), arms, rewards, contexts).to_json() == state.to_json()
 
     def test_an_empty_batch_changes_nothing(self, belief):
         contexts = np.empty((0, belief.dimension)) if hasattr(belief, "dimension") else None
@@ -229,7 +229,7 @@ def test_a_million_updates_stay_positive_definite_and_right(spread):
     rewards = contexts @ np.arange(size) + rng.normal(size=count)
     belief = ds.LinearGaussian(arms=2, dimension=size)
     prior = belief.prior()
-    state = belief.follow(prior, np.zeros(count), rewards, contexts)
+    state = belief.update_in_order(prior, np.zeros(count), rewards, contexts)
     mean, alpha, beta = state.mean[0], state.alpha[0], state.beta[0]
     covariance = state.covariance[0]
     assert np.array_equal(covariance, covariance.T)

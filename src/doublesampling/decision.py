@@ -3,7 +3,7 @@
 import hashlib
 import secrets
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,12 +13,12 @@ from doublesampling.beliefs import Belief
 from doublesampling.beliefs.marginals import address_words
 from doublesampling.evidence import BeliefEvidence, DrawsEvidence, Played
 from doublesampling.given import check_belief, check_choice, check_draws, check_policy
-from doublesampling.policies import Policy
+from doublesampling.policies import Policy, is_ours
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-_OURS = Policy.__module__  # whose choices need no check
+S = TypeVar("S")
 
 
 class Address(NamedTuple):
@@ -86,7 +86,7 @@ class Decision:
 def make_decision(policy: Policy, evidence: BeliefEvidence | DrawsEvidence, address: Address) -> Decision:
     """Return the decision of a policy; answers of policies that are not ours are checked."""
     choice = policy.choose(evidence)
-    if type(policy).__module__ != _OURS:
+    if not is_ours(policy):
         choice = check_choice(policy, choice, evidence)
     arm, p, candidates, votes, propensities = choice
     return Decision(arm, p, np.sqrt(p * (1.0 - p)), candidates, votes, propensities, address, policy)
@@ -97,7 +97,7 @@ def _check_seed(seed: object) -> int:
     return secrets.randbits(64) if seed is None else checks.seed(seed)
 
 
-def probability_optimal(belief: Belief, state: Any, context: ArrayLike | None = None) -> FloatArray:
+def probability_optimal(belief: Belief[S], state: S, context: ArrayLike | None = None) -> FloatArray:
     """The probability that each arm has the highest expected reward, float array (arm), by quadrature.
 
     >>> import doublesampling as ds
@@ -111,8 +111,8 @@ def probability_optimal(belief: Belief, state: Any, context: ArrayLike | None = 
 
 def decide(
     policy: Policy,
-    belief: Belief,
-    state: Any,
+    belief: Belief[S],
+    state: S,
     context: ArrayLike | None = None,
     *,
     seed: int | None = None,
@@ -138,7 +138,7 @@ def decide(
     """
     policy, belief = check_policy(policy), check_belief(belief)
     laws = belief.marginals(state, context)
-    when = int(state.observations) + 1 if time is None else checks.time(time)
+    when = int(cast(Any, state).observations) + 1 if time is None else checks.time(time)
     address = Address(_check_seed(seed), 0, 0, when)
     evidence = BeliefEvidence(laws, address_words(address.seed, when), when, belief, state, context, played)
     return make_decision(policy, evidence, address)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.beliefs import Belief, BetaBernoulli, DirichletCategorical, DirichletMeans, Marginals
+from doublesampling.beliefs import AnyBelief, BetaBernoulli, DrawnLaws, Marginals
 from doublesampling.beliefs.marginals import share_of_bests
 from doublesampling.errors import SettingError
 from doublesampling.rules import entry_points
@@ -17,6 +17,8 @@ from doublesampling.rules.compiled import plain
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 WordArray = NDArray[np.uint64]
+
+_MANY = 10_000  # draws where a policy asks for no number
 
 
 class Played(NamedTuple):
@@ -127,10 +129,10 @@ class _Common:
 class BeliefEvidence(_Common):
     """Evidence of a belief's state: exact where the policy asks for it and the belief's law is known."""
 
-    laws: Marginals | DirichletMeans
+    laws: Marginals | DrawnLaws
     words: WordArray
     time: int
-    belief: Belief
+    belief: AnyBelief
     state: Any
     context: Any = None
     played: Played | None = None
@@ -140,7 +142,7 @@ class BeliefEvidence(_Common):
 
     @property
     def arms(self) -> int:
-        return int(self.laws.mean.size)
+        return self.laws.arms
 
     @property
     def samples_itself(self) -> bool:
@@ -155,14 +157,16 @@ class BeliefEvidence(_Common):
 
     def upper_quantiles(self, log_tail: float, samples: int | None = None) -> FloatArray:
         exact = self.laws.upper_quantiles(log_tail) if samples is None else None
-        if exact is not None:
-            return exact
-        return _sample_quantiles(self.laws.draws_at(samples or DirichletCategorical.many, self.words), log_tail)
+        return _sample_quantiles(self._draws(samples), log_tail) if exact is None else exact
 
     def regret_and_information(self, samples: int | None = None) -> FloatArray:
         if samples is None and isinstance(self.laws, Marginals):
             return entry_points.tally_exactly(self.laws.law, self.laws.parameters)
-        return entry_points.tally_draws(self.laws.draws_at(samples or DirichletCategorical.many, self.words))
+        return entry_points.tally_draws(self._draws(samples))
+
+    def _draws(self, samples: int | None) -> FloatArray:
+        many = self.laws.many if isinstance(self.laws, DrawnLaws) else _MANY
+        return self.laws.draws_at(samples or many, self.words)
 
     def wins_and_losses(self) -> FloatArray:
         if not isinstance(self.belief, BetaBernoulli) or self.belief.discount < 1.0:

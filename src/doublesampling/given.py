@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublesampling import checks
-from doublesampling.beliefs import Belief
+from doublesampling.beliefs import AnyBelief
 from doublesampling.errors import DrawsError, SettingError
 from doublesampling.evidence import Evidence
 from doublesampling.policies import Choice, Policy
+from doublesampling.rules import entry_points
 
 FloatArray = NDArray[np.float64]
 
@@ -55,7 +56,7 @@ def _by_repr(policies: list[Any]) -> dict[str, Any]:
     return named
 
 
-def check_belief(belief: object) -> Belief:
+def check_belief(belief: object) -> AnyBelief:
     """Return a belief whose marginals are known, or say what was wanted."""
     if isinstance(belief, type) or not callable(getattr(belief, "marginals", None)):
         hint = f" Write {belief.__name__}(...)." if isinstance(belief, type) else ""
@@ -117,18 +118,26 @@ def _posterior_of(draws: Any) -> Any:
     return getattr(draws, "posterior", draws)
 
 
-def check_choice(policy: Policy, answer: Any, evidence: Evidence) -> Choice:
-    """Return the answer of somebody's own policy as a choice: an arm, or a Choice whose parts fit together.
+def check_choice(policy: Policy, answer: Any, evidence: Evidence, *, with_optimality: bool = True) -> Choice:
+    """Return the answer of somebody's own policy as a choice: from an arm, from the probability of every arm, one of
+    which is then drawn, or from a Choice whose parts fit together.
 
-    Where only an arm is answered, the propensities are not known.
+    Where only an arm is answered, the propensities are not known. ``with_optimality=False`` leaves the probability of
+    each arm being the best out (nan), which an own policy may never have needed.
     """
     name, arms = f"{type(policy).__name__}.choose", evidence.arms
     if not isinstance(answer, tuple):
+        p = evidence.probability_optimal(None) if with_optimality else np.full(arms, np.nan)
+        if isinstance(answer, (list, np.ndarray)) and np.ndim(answer) == 1:
+            propensities = _probabilities(name, answer, arms)
+            arm, votes, _ = entry_points.choose_candidate(propensities, 1, False, evidence.words)
+            return Choice(arm, p, 1, votes, propensities)
         arm = _arm(name, answer, arms)
-        return Choice(arm, evidence.probability_optimal(None), 1, _one_vote(arm, arms), np.full(arms, np.nan))
+        return Choice(arm, p, 1, _one_vote(arm, arms), np.full(arms, np.nan))
     if len(answer) != len(Choice._fields):
         raise SettingError(
-            f"{name} must return an arm, or a Choice of {', '.join(Choice._fields)}; got {checks.shown(answer)}."
+            f"{name} must return an arm, a probability per arm, or a Choice of {', '.join(Choice._fields)}; "
+            f"got {checks.shown(answer)}."
         )
     given = Choice(*answer)
     p = _per_arm(name, "probability_optimal", given.probability_optimal, arms)
@@ -139,6 +148,13 @@ def check_choice(policy: Policy, answer: Any, evidence: Evidence) -> Choice:
         raise SettingError(f"{name} must return propensities that are 0 or more and add up to 1, got sum {total:g}.")
     number = checks.integer(f"candidates of {name}", given.candidates, least=1)
     return Choice(_arm(name, given.arm, arms), p, number, votes, propensities)
+
+
+def _probabilities(name: str, answer: object, arms: int) -> FloatArray:
+    given = _per_arm(name, "probabilities", answer, arms)
+    if (given < 0.0).any() or not abs(given.sum() - 1.0) < 1e-6:
+        raise SettingError(f"{name} must return probabilities that add up to 1, got {checks.shown(answer)}.")
+    return given / given.sum()
 
 
 def _arm(name: str, arm: object, arms: int) -> int:

@@ -46,6 +46,11 @@ class Policy(Protocol):
         """The arm to play."""
 
 
+def is_ours(policy: object) -> bool:
+    """Tell whether a policy is one of this package, whose choices need no check."""
+    return type(policy).__module__.partition(".")[0] == __name__.partition(".")[0]
+
+
 def _check_samples(samples: int | None, meaning_of_none: str, most: int) -> int | None:
     hint = f"The paper uses 1000; None is {meaning_of_none}."
     return None if samples is None else checks.integer("samples", samples, least=1, most=most, hint=hint)

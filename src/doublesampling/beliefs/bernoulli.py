@@ -35,6 +35,7 @@ class BetaBernoulli(Pairs):
     fractional: bool = False
     discount: float = 1.0
     law: ClassVar[int] = laws.BETA
+    binary: ClassVar[bool] = True
     state_kind: ClassVar[type[BetaState]] = BetaState
 
     def __post_init__(self) -> None:

@@ -37,6 +37,8 @@ class DirichletCategorical:
     concentration: Any = 1.0
     discount: float = 1.0
     many: ClassVar[int] = 10_000
+    dimension: ClassVar[None] = None
+    binary: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         fix = object.__setattr__
@@ -92,7 +94,7 @@ class DirichletCategorical:
         updates.categories_follow(weights, self._prior, self.discount, played, hits.argmax(axis=1))
         return DirichletState(state.counts + np.bincount(played, minlength=self.arms), weights)
 
-    def follow(
+    def update_in_order(
         self, state: DirichletState, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None
     ) -> DirichletState:
         """A history, one observation after another: the same state as repeated updates, to the last bit."""
@@ -102,7 +104,7 @@ class DirichletCategorical:
         """The law of each arm's mean value."""
         check_state(self, state, DirichletState, self._shapes)
         checks.no_context(context)
-        return DirichletMeans(state.concentration, np.array(self.values), self.many)
+        return DirichletMeans(self.many, state.concentration, np.array(self.values))
 
     def state_from_json(self, text: str | bytes) -> DirichletState:
         """Read a state that ``state.to_json()`` wrote."""

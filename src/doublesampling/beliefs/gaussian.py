@@ -23,6 +23,7 @@ class _NormalInverseGamma:
     """What LinearGaussian and Gaussian share: NIG(u, V, alpha, beta) per arm, V kept as its square root."""
 
     law: ClassVar[int] = laws.STUDENT
+    binary: ClassVar[bool] = False
     arms: int
     alpha: PerArm
     beta: PerArm
@@ -54,7 +55,7 @@ class _NormalInverseGamma:
 
     @cached_property
     def anchors(self) -> FloatArray:
-        """How the prior is taught again where a discount forgets, (arm, d + 1, d + 2): see rules.belief.nig_forget."""
+        """How the prior is taught again where a discount forgets, (arm, d + 1, d + 2): see rules.posterior.nig_forget."""
         arms, size = self._prior_mean.shape
         anchors = np.zeros((arms, size + 1, size + 2))
         # rows x_k with sum x_k x_k^T = (1 - discount) V_0^-1, each paid as the prior mean expects
@@ -96,7 +97,7 @@ class _NormalInverseGamma:
         arm, reward, x = checks.arm_index(arm, self.arms), self.check_reward(reward), self._context(context)
         return self._learn(state, np.array([arm]), np.array([reward]), x[None])
 
-    def follow(
+    def update_in_order(
         self,
         state: NormalInverseGammaState,
         arms: ArrayLike,
@@ -238,6 +239,7 @@ class Gaussian(_NormalInverseGamma):
     beta: PerArm = 1.0
     noise: PerArm | None = None
     discount: float = 1.0
+    dimension: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         self._check_common()

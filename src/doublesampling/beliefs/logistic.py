@@ -37,6 +37,7 @@ class Logistic(WithContext):
     mean: Any = 0.0
     covariance: Any = 1.0
     law: ClassVar[int] = laws.LOGISTIC
+    binary: ClassVar[bool] = True
     discount: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
@@ -78,7 +79,7 @@ class Logistic(WithContext):
         updates.logistic_follow(mean, root, played, x, paid)
         return NormalState(state.counts + np.bincount(played, minlength=self.arms), mean, root)
 
-    def follow(
+    def update_in_order(
         self, state: NormalState, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None
     ) -> NormalState:
         """A history, one observation after another: the same state as repeated updates, to the last bit."""

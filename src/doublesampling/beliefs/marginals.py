@@ -17,7 +17,7 @@ _MOST_DRAWS = 10**8  # 0.8 GB
 
 
 def address_words(seed: int, time: int, bandit: int = 0, realization: int = 0) -> NDArray[np.uint64]:
-    """A random address as the doors take it."""
+    """Return a random address as the compiled code takes it."""
     return np.array([seed, bandit, realization, time], dtype=np.uint64)
 
 
@@ -45,6 +45,11 @@ class Marginals(_Drawn):
 
     law: int
     parameters: FloatArray
+
+    @property
+    def arms(self) -> int:
+        """The number of arms."""
+        return len(self.parameters)
 
     def only(self, arms: ArrayLike) -> "Marginals":
         """The laws of some arms."""
@@ -158,38 +163,35 @@ def _logit(x: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class DirichletMeans(_Drawn):
-    """The laws of mean values under Dirichlet beliefs, known by draws: the methods of Marginals.
+class DrawnLaws(_Drawn):
+    """Laws that are known by draws: the methods of Marginals. What would be exact elsewhere comes from ``many`` draws."""
 
-    concentration : float array (arm, category). values : float array (category). What would be exact elsewhere comes
-    from ``many`` draws.
-    """
-
-    concentration: FloatArray
-    values: FloatArray
     many: int
 
     location_and_scale = None
 
-    def only(self, arms: ArrayLike) -> "DirichletMeans":
-        """The laws of some arms."""
-        return DirichletMeans(np.ascontiguousarray(self.concentration[np.asarray(arms)]), self.values, self.many)
-
     @property
-    def mean(self) -> FloatArray:
-        """The expected reward of each arm, float array (arm)."""
-        return np.asarray(self.concentration @ self.values / self.concentration.sum(axis=1))
+    def arms(self) -> int:
+        """The number of arms."""
+        raise NotImplementedError
 
-    @property
-    def sd(self) -> FloatArray:
-        """Its standard deviation, float array (arm)."""
-        total = self.concentration.sum(axis=1)
-        squares = (self.concentration * (self.values - self.mean[:, None]) ** 2).sum(axis=1) / total
-        return np.asarray(np.sqrt(squares / (total + 1.0)))
+    def only(self, arms: ArrayLike) -> "DrawnLaws":
+        """Return the laws of some arms."""
+        raise NotImplementedError
 
     @cached_property
     def _sorted(self) -> FloatArray:
         return np.sort(self.draws(self.many), axis=0)
+
+    @property
+    def mean(self) -> FloatArray:
+        """The expected reward of each arm, float array (arm)."""
+        return np.asarray(self._sorted.mean(axis=0))
+
+    @property
+    def sd(self) -> FloatArray:
+        """Its standard deviation, float array (arm)."""
+        return np.asarray(self._sorted.std(axis=0))
 
     @cached_property
     def probability_optimal(self) -> FloatArray:
@@ -228,6 +230,38 @@ class DirichletMeans(_Drawn):
         given = _levels(level)
         levels = (np.arange(self.many) + 0.5) / self.many
         return np.stack([np.interp(given, levels, column) for column in self._sorted.T], axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class DirichletMeans(DrawnLaws):
+    """The laws of mean values under Dirichlet beliefs.
+
+    concentration : float array (arm, category). values : float array (category).
+    """
+
+    concentration: FloatArray
+    values: FloatArray
+
+    @property
+    def arms(self) -> int:
+        """The number of arms."""
+        return len(self.concentration)
+
+    def only(self, arms: ArrayLike) -> "DirichletMeans":
+        """Return the laws of some arms."""
+        return DirichletMeans(self.many, np.ascontiguousarray(self.concentration[np.asarray(arms)]), self.values)
+
+    @property
+    def mean(self) -> FloatArray:
+        """The expected reward of each arm, float array (arm)."""
+        return np.asarray(self.concentration @ self.values / self.concentration.sum(axis=1))
+
+    @property
+    def sd(self) -> FloatArray:
+        """Its standard deviation, float array (arm)."""
+        total = self.concentration.sum(axis=1)
+        squares = (self.concentration * (self.values - self.mean[:, None]) ** 2).sum(axis=1) / total
+        return np.asarray(np.sqrt(squares / (total + 1.0)))
 
     def draws_at(self, samples: int, words: NDArray[np.uint64]) -> FloatArray:
         """Posterior draws of the expected rewards, float array (sample, arm), at a random address."""

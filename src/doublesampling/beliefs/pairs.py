@@ -20,6 +20,8 @@ class Pairs:
     """A belief whose state holds two numbers per arm, named as its settings are."""
 
     law: ClassVar[int]
+    dimension: ClassVar[None] = None
+    binary: ClassVar[bool] = False
     state_kind: ClassVar[type[PairState]]
     arms: int
     discount: float
@@ -77,7 +79,7 @@ class Pairs:
                 raise RewardError(f"At index {first}: {problem}") from None
         return self._learn(state, played, paid)
 
-    def follow(self, state: Any, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None) -> Any:
+    def update_in_order(self, state: Any, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None) -> Any:
         """A history, one observation after another: the same state as repeated updates, to the last bit."""
         return self.update_batch(state, arms, rewards, contexts)
 

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from doublesampling.engine.families import FAMILIES
 from doublesampling.engine.plan import BLOCK, Plan
+from doublesampling.engine.python_play import Pair, kept_steps, play_realizations
 from doublesampling.rules import bundles
-from doublesampling.rules.bundles import P_COLUMN, P_ROW, SQUARED_ROWS, Record
+from doublesampling.rules.bundles import P_COLUMN, P_ROW, REGRET, SQUARED_ROWS, Record
 
 FloatArray = NDArray[np.float64]
 
@@ -45,6 +46,8 @@ def play_block(plan: Plan, unit: Unit) -> Block:
     """Play one block on this thread."""
     problem, policy = plan.problems[unit.problem], plan.policies[unit.policy]
     count = block_size(plan, unit.block)
+    if not (problem.compiled and policy.compiled):
+        return _play_in_python(plan, unit, count)
     arms, times = problem.arms, plan.times.size
     family = FAMILIES[problem.family]
     record = Record(
@@ -58,6 +61,20 @@ def play_block(plan: Plan, unit: Unit) -> Block:
         place, problem.world, problem.prior, policy.settings_for(problem), record, family.scratch(problem, policy)
     )
     return Block(*record)
+
+
+def _play_in_python(plan: Plan, unit: Unit, count: int) -> Block:
+    """Play one block whose policy, belief or world is somebody's own."""
+    problem, arms = plan.problems[unit.problem], plan.problems[unit.problem].arms
+    world = problem.world if problem.family == "own" else problem
+    pair = Pair(world, problem.belief, plan.policies[unit.policy].policy)
+    played = play_realizations(pair, (plan.seed, unit.problem, unit.block * BLOCK), count, plan.horizon)
+    rows = np.stack(played)[:, : P_ROW + arms, plan.times - 1]
+    means = rows.mean(axis=0)
+    squares = ((rows[:, :SQUARED_ROWS] - means[:SQUARED_ROWS]) ** 2).sum(axis=0)
+    final = np.array([one[REGRET, -1] for one in played])
+    kept = np.stack([kept_steps(one, arms) for one in played]) if plan.trajectories else np.empty((0, 0, P_COLUMN + arms))
+    return Block(means, squares, final, kept)
 
 
 def play_units(plan: Plan, units: list[Unit]) -> list[Block]:

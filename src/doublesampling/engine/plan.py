@@ -4,17 +4,19 @@ import itertools
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from doublesampling import checks
+from doublesampling.beliefs import OwnBelief
+from doublesampling.custom import is_world
 from doublesampling.engine.families import FAMILIES
-from doublesampling.engine.families.common import PackedPolicy, PackedProblem
+from doublesampling.engine.families.common import OWN, PackedPolicy, PackedProblem
 from doublesampling.errors import SettingError
-from doublesampling.given import name_policies
+from doublesampling.given import check_policy, name_policies
 from doublesampling.policies import (
     IMED,
     KLUCB,
@@ -83,7 +85,9 @@ class Plan:
     @property
     def on_device(self) -> bool:
         """Whether a GPU can play all of it: a thread's own memory must hold the samples of a decision."""
-        pairs = itertools.product(self.problems, self.policies)
+        pairs = list(itertools.product(self.problems, self.policies))
+        if not all(q.compiled and p.compiled for q, p in pairs):
+            return False
         return all(8 * q.arms * FAMILIES[q.family].samples(q, p) <= _THREAD_MEMORY for q, p in pairs)
 
     @property
@@ -96,8 +100,8 @@ def pack_policy(policy: object, problems: Sequence[PackedProblem]) -> PackedPoli
     """Return a policy as numbers, with the tables that its problems need."""
     kind = _KINDS.get(type(policy))
     if kind is None:
-        hint = f" Write {policy.__name__}()." if isinstance(policy, type) else ""
-        raise SettingError(f"simulate plays policies such as DoubleSampling(), got {checks.shown(policy)}.{hint}")
+        unused = Policy(0, 1, False, 0, 1.0, math.nan, 0.0, np.empty((0, 0)))
+        return PackedPolicy(OWN, OWN, unused, np.empty((0, 1)), check_policy(policy))
     samples = getattr(policy, "samples", None) or 0
     form = kinds.SAMPLES if samples else kinds.EXACT
     nothing, two_arm_counts = np.empty((0, 0)), np.empty((0, 1))
@@ -116,7 +120,7 @@ def pack_policy(policy: object, problems: Sequence[PackedProblem]) -> PackedPoli
                 two_arm_counts = entry_points.two_arm_counts(alarm, samples, rate, cap)
             if not all(tabled):
                 settings = settings._replace(table=entry_points.false_alarm_table(alarm, samples))
-    return PackedPolicy(kind, form, settings, two_arm_counts)
+    return PackedPolicy(kind, form, settings, two_arm_counts, policy)
 
 
 def _own_number(policy: object) -> float:
@@ -127,6 +131,8 @@ def _own_number(policy: object) -> float:
 def _check_pair(problem: PackedProblem, policy: object) -> None:
     """Refuse a policy that knows another kind of reward."""
     kind = None
+    if not problem.compiled:
+        return
     if isinstance(policy, _BY_WINS) and not problem.counts_wins:
         kind = "rewards of 0 and 1 that are all remembered (BetaBernoulli without a discount)"
     elif isinstance(policy, LinUCB) and problem.family not in _LINEAR:
@@ -137,19 +143,32 @@ def _check_pair(problem: PackedProblem, policy: object) -> None:
 
 def pack_problem(bandit: Any, belief: Any) -> PackedProblem:
     """A bandit and a belief that can absorb its rewards, packed by the first family that takes them."""
+    if is_world(bandit):
+        return _pack_own_world(bandit, belief)
     if belief is None:
         belief = default_belief(bandit)
     if belief.arms != bandit.arms:
         raise SettingError(
             f"The belief has {belief.arms} arms and the bandit {bandit.arms}. They must agree: {bandit!r}."
         )
+    if isinstance(belief, OwnBelief):
+        return replace(pack_problem(bandit, None), belief=belief, compiled=False)
     for family in FAMILIES.values():
         if family.takes(bandit, belief):
-            return family.pack(bandit, belief)
+            return replace(family.pack(bandit, belief), belief=belief)
     raise SettingError(
         f"{type(belief).__name__} absorbs other rewards than {type(bandit).__name__} pays. "
         f"Use {type(default_belief(bandit)).__name__}, or leave belief out."
     )
+
+
+def _pack_own_world(world: Any, belief: Any) -> PackedProblem:
+    """A world of somebody's own, which is stepped in Python."""
+    if belief is None:
+        raise SettingError(f"{checks.shown(world)} is a world of your own: pass the belief that learns from it, belief=.")
+    if belief.arms != world.arms:
+        raise SettingError(f"The belief has {belief.arms} arms and the world {world.arms}. They must agree.")
+    return PackedProblem("own", OWN, belief.arms, 1, world, None, belief=belief, compiled=False)
 
 
 def default_belief(bandit: Any) -> Any:
@@ -168,8 +187,11 @@ def _check_bandits(bandits: object) -> dict[Any, Any]:
     if not found:
         raise SettingError("simulate needs a bandit, such as BernoulliBandit([0.4, 0.8]), got an empty list.")
     for bandit in found:
-        if not any(type(bandit) in family.defaults for family in FAMILIES.values()):
-            raise SettingError(f"A bandit is wanted, such as BernoulliBandit([0.4, 0.8]), got {checks.shown(bandit)}.")
+        if not is_world(bandit) and not any(type(bandit) in family.defaults for family in FAMILIES.values()):
+            raise SettingError(
+                "A bandit is wanted, such as BernoulliBandit([0.4, 0.8]), or a world with arms and step(time, rng); "
+                f"got {checks.shown(bandit)}."
+            )
     return named
 
 
@@ -229,8 +251,10 @@ def make_plan(
     found = tuple(worlds.values())
     if not keep:  # trajectories have a limit of their own
         _check_room(found, len(named), horizon, realizations, times)
-    if belief is not None and not any(isinstance(belief, family.beliefs) for family in FAMILIES.values()):
-        raise SettingError(f"belief must be one such as BetaBernoulli(arms=2), got {checks.shown(belief)}.")
+    known = (OwnBelief, *(kind for family in FAMILIES.values() for kind in family.beliefs))
+    if belief is not None and not isinstance(belief, known):
+        hint = " Subclass OwnBelief for one of your own." if not isinstance(belief, type) else ""
+        raise SettingError(f"belief must be one such as BetaBernoulli(arms=2), got {checks.shown(belief)}.{hint}")
     keep = (keep,) if isinstance(keep, str) else tuple(keep)
     for word in keep:
         checks.one_of("keep", word, ("trajectories",))

@@ -1,10 +1,12 @@
 """``ds.simulate``: policies against bandits, many realizations at once."""
 
+import multiprocessing
 import os
+import pickle
 import warnings
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,8 @@ from doublesampling.rules.cached import compilations
 from doublesampling.rules.choose import kinds
 
 _LOCAL_SECONDS, _REMOTE_SECONDS = 0.2, 3.0
+_PYTHON_STEP = 1e-4  # seconds, about, of a step that is played in Python
+_WORTH_PROCESSES = 5.0  # seconds of such steps, from which on starting processes pays
 _MOST_KEPT = 2 * 2**30
 _LONG = 10_000  # decisions, from which on the paper's rule is warned of
 
@@ -125,8 +129,8 @@ def _check_device(device: str, plan: Plan) -> str:
             raise SettingError("Trajectories are kept on the CPU only. Pass device='cpu'.")
         if not plan.on_device:
             raise SettingError(
-                "A decision of this run draws more posterior samples than fit into the memory of a GPU thread. "
-                "Lower samples, or pass device='cpu'."
+                "A GPU plays policies, beliefs and bandits of this package, whose posterior samples fit into the memory "
+                "of a thread. Pass device='cpu'."
             )
         return "cuda"
     return "cpu" if problem else "cuda"
@@ -147,11 +151,37 @@ class _Run:
                 self._spread(as_executor(executor), left, _REMOTE_SECONDS, ahead=64)
                 return
             threads = _check_threads(threads)
-            pool = ThreadPoolExecutor(max_workers=threads)
-            try:
-                self._spread(pool, left, _LOCAL_SECONDS, ahead=2 * threads)
-            finally:
-                pool.shutdown(wait=True, cancel_futures=True)
+            compiled = [unit for unit in left if self._compiled(unit)]
+            own = [unit for unit in left if not self._compiled(unit)]
+            self._play_on(ThreadPoolExecutor(max_workers=threads), compiled, threads)
+            if own:
+                self._play_on(self._workers(own, threads), own, threads)
+
+    def _compiled(self, unit: Unit) -> bool:
+        return self.plan.problems[unit.problem].compiled and self.plan.policies[unit.policy].compiled
+
+    def _play_on(self, pool: Executor, units: list[Unit], threads: int) -> None:
+        try:
+            self._spread(pool, units, _LOCAL_SECONDS, ahead=2 * threads)
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _workers(self, units: list[Unit], threads: int) -> Executor:
+        """Return processes for what is played in Python, where they are worth their start and can import it."""
+        if threads == 1 or sum(guess_seconds(self.plan, unit) for unit in units) < _WORTH_PROCESSES:
+            return ThreadPoolExecutor(max_workers=1)
+        try:
+            pickle.dumps(self.plan)
+        except (pickle.PicklingError, AttributeError, TypeError):
+            return ThreadPoolExecutor(max_workers=1)
+        if any("__main__" in type(part).__module__ for part in self._own_parts()):
+            return ThreadPoolExecutor(max_workers=1)  # a new process could not import it
+        return ProcessPoolExecutor(max_workers=threads, mp_context=multiprocessing.get_context("spawn"))
+
+    def _own_parts(self) -> Iterator[object]:
+        yield from (policy.policy for policy in self.plan.policies)
+        for problem in self.plan.problems:
+            yield from (problem.belief, problem.world)
 
     def _units_left(self) -> Iterator[Unit]:
         """Every unit in order, less what the store already holds."""
@@ -202,6 +232,8 @@ def guess_seconds(plan: Plan, unit: Unit) -> float:
     """About how long a block takes on one core."""
     problem, policy = plan.problems[unit.problem], plan.policies[unit.policy]
     kind, samples = policy.kind, policy.settings.samples
+    if not (problem.compiled and policy.compiled):
+        return BLOCK * plan.horizon * _PYTHON_STEP
     integrates = kinds.needs_optimality(kind) and (problem.family != "beta" or problem.arms > 3)
     per_step = 0.3e-6 * problem.arms + (1e-6 * problem.arms if integrates else 0.0)
     if (kind == kinds.INFORMATION_DIRECTED and samples > 0) or (integrates and problem.samples_itself):

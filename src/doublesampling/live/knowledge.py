@@ -125,7 +125,7 @@ def follow(belief: Any, state: Any, rows: Sequence[Row], rewards: Sequence[float
     arms = np.array([row.arm for row in rows], dtype=np.int64)
     paid = np.array(rewards, dtype=np.float64)
     contexts = None if rows[0].context is None else np.array([json.loads(r.context or "null") for r in rows])
-    return belief.follow(state, arms, paid, contexts)
+    return belief.update_in_order(state, arms, paid, contexts)
 
 
 def refold(belief: Any, log: Log, place: int, before: int | None = None) -> Fold:

@@ -17,6 +17,9 @@ from doublesampling.rules.optimal_arm.regions import SURVEY_COLUMNS
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+OWN = -1
+"""The kind of a policy of somebody's own, which is played in plain Python."""
+
 
 @dataclass(frozen=True, eq=False)
 class PackedPolicy:
@@ -29,6 +32,13 @@ class PackedPolicy:
     form: int
     settings: Policy
     two_arm_counts: FloatArray
+    policy: Any = None
+    """The policy itself, for realizations in plain Python."""
+
+    @property
+    def compiled(self) -> bool:
+        """Whether there is a rule for it; else it is somebody's own."""
+        return self.kind != OWN
 
     def form_for(self, problem: "PackedProblem") -> int:
         """Return the form that a problem needs: where there are two arms, a table of N may do."""
@@ -54,6 +64,8 @@ class PackedProblem:
     prior: Any
     counts_wins: bool = False  # rewards are 0 and 1, and all of them are remembered alike
     samples_itself: bool = False  # p comes from the belief's own samples, never from the exact p
+    belief: Any = None  # the belief itself, for realizations in plain Python
+    compiled: bool = True  # whether bandit and belief are ours
 
 
 @dataclass(frozen=True)
