@@ -22,8 +22,7 @@ import uvloop
 
 import doublesampling as ds
 from benchmarks.load import Connection, press, say, served
-from doublesampling.live import upgrade
-from doublesampling.live.opening import open_store
+from doublesampling.live.stores import open_store, upgrade
 from doublesampling.service import keys
 
 _PACE, _SLOW = 3.0, 10.0  # seconds between two looks of the page, and between two of its charts

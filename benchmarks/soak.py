@@ -25,8 +25,7 @@ import numpy as np
 import sqlalchemy as sa
 
 import doublesampling as ds
-from doublesampling.live import schema
-from doublesampling.live.opening import open_store
+from doublesampling.live.stores import open_store, schema
 from tests import soak, soak_replaced
 
 
@@ -55,10 +54,10 @@ def small_disk(size: str) -> Iterator[Path | None]:
 
 def open_again(folder: Path) -> None:
     """Let go of whatever holds files in a folder."""
-    from doublesampling.live import opening
+    from doublesampling.live.stores import urls
 
-    for url in [u for u in opening._stores if str(folder) in u]:
-        opening._stores.pop(url).close()
+    for url in [u for u in urls._stores if str(folder) in u]:
+        urls._stores.pop(url).close()
 
 
 def fill_sqlite() -> None:
@@ -166,7 +165,7 @@ def million(url: str, size: int, measured: int) -> None:
     fresh = subprocess.run([sys.executable, "-c", _FRESH, url], capture_output=True, text=True).stdout.split()
     say(f"  load in a new process: {fresh[0]} s, with all imports {fresh[1]} s")
     with open_store(url).writing() as connection:
-        connection.execute(sa.delete(schema.snapshots))
+        connection.execute(sa.delete(schema.checkpoints))
     begun = time.perf_counter()
     ds.Experiment.load("soak", storage=url)
     say(f"  load after stored folds were thrown away: {time.perf_counter() - begun:.2f} s; {shown(soak.counts(url))}")

@@ -90,7 +90,7 @@ def test_errors_name_the_remedy(sqlite_url, case):
         call(exp, sqlite_url)
     assert caught.value.code == code
     assert remedy in str(caught.value)
-    assert exp.known.state.observations == 0
+    assert exp.state.belief_state.observations == 0
     assert exp.decisions()["reward"].isna().all()
 
 
@@ -101,7 +101,7 @@ def test_a_decision_of_another_experiment(storage):
         with pytest.raises(OtherExperimentError, match="belongs to experiment 'one'") as caught:
             touch()
         assert caught.value.code == "other-experiment"
-    assert one.known.state.observations == two.known.state.observations == 0
+    assert one.state.belief_state.observations == two.state.belief_state.observations == 0
 
 
 def test_paused_and_conflict_have_codes():

@@ -10,10 +10,9 @@ import sqlalchemy as sa
 
 import doublesampling as ds
 from doublesampling.errors import ConflictError
-from doublesampling.live import schema, upgrade
 from doublesampling.live.design import make_design
-from doublesampling.live.groups import Writer
-from doublesampling.live.opening import open_store
+from doublesampling.live.group_commit import Writer
+from doublesampling.live.stores import open_store, schema, upgrade
 from tests.test_live_experiment import create
 
 
@@ -45,7 +44,7 @@ def test_items_of_ask_many_and_single_asks_cannot_meet(storage):
 def test_a_group_takes_in_every_actor_and_scope(storage, monkeypatch):
     """One transaction for callers of many keys; each row says whose it is, and one refusal leaves the others alone."""
     exp = create(storage)
-    store, calls = exp._book.store, list[Any]()
+    store, calls = exp.session.store, list[Any]()
     attempt = store.attempt
     writer = Writer()
     try:
@@ -79,7 +78,7 @@ def old_store(storage):
     """A store of schema 2 with decisions that were asked with keys."""
     store = open_store(storage)
     with store.changing() as connection:
-        upgrade._migrate(connection, "0002")
+        upgrade.migrate(connection, "0002")
     design = make_design(["a", "b"], None, None, 7, "once")
     now = datetime.datetime.now(datetime.UTC).isoformat()
     signed = {"at": now, "version": "0"}

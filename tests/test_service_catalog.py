@@ -7,7 +7,7 @@ import pytest
 from doublesampling import beliefs, policies
 from doublesampling.errors import SettingError
 from doublesampling.live.design import kinds
-from doublesampling.service.catalog import CHOICES
+from doublesampling.service.routes.catalog import CHOICES
 from tests.service import client, problem
 
 

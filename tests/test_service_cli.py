@@ -8,7 +8,7 @@ import urllib.request
 import pytest
 
 from doublesampling.cli.main import main
-from doublesampling.live.opening import open_store
+from doublesampling.live.stores import open_store
 from doublesampling.service.access_log import AccessLog
 from tests.service import make_key, served
 

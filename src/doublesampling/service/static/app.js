@@ -6,7 +6,7 @@ import { showCreate } from "./create.js";
 import { fill, h } from "./dom.js";
 import { showExperiment } from "./experiment.js";
 import { showList } from "./list.js";
-import { showWhatIf } from "./whatif.js";
+import { showSimulations } from "./simulations.js";
 import { showWriter } from "./writer.js";
 
 const main = document.getElementById("main");
@@ -27,7 +27,7 @@ async function show() {
   header();
   const [, page, name, below] = location.hash.split("/").map(decodeURIComponent);
   const reads = me.can("read");
-  const enter = page === "new" ? showCreate : page === "e" && below === "what-if" && reads ? showWhatIf
+  const enter = page === "new" ? showCreate : page === "e" && below === "what-if" && reads ? showSimulations
     : page === "e" && below === "audit" && reads ? showAudit : page === "e" ? (reads ? showExperiment : showWriter) : showList;
   document.title = name ? `${name} · doublesampling` : "doublesampling";
   leave = enter(main, { me, name, refused: askForKey });

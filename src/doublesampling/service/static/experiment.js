@@ -3,7 +3,7 @@
 import { Watched, at, call, download } from "./api.js";
 import { Choices, answer, armsTable, gauge, progress } from "./arms.js";
 import { Chart } from "./charts.js";
-import { askCard } from "./desk.js";
+import { askCard } from "./ask.js";
 import { ask, busy, clock, count, field, fill, h, named, setColoured, toast } from "./dom.js";
 import { healthCard } from "./health.js";
 import { logCard } from "./log.js";
@@ -72,12 +72,12 @@ function build(state) {
     new Chart("N, candidates drawn", "How many candidates a decision drew: 1 is Thompson sampling, many is close to the favourite.", () => candidatesPlan(state.series, options())),
     new Chart("Posterior densities", "Of each arm's expected reward, as believed now.", () => densityPlan(state.posterior, state.chosen)),
   ];
-  const desk = state.me.can("ask") ? askCard(state) : null;
+  const ask = state.me.can("ask") ? askCard(state) : null;
   const pending = pendingCard(state), log = logCard(state), health = healthCard(state, pending);
   const happened = h("div", {}), series = new Watched(), posterior = new Watched();
   const element = h("div", { class: "page" }, head,
     h("section", { class: "card", "aria-label": "Arms" }, summary, choices.element, arms, doubt),
-    h("div", { class: "grid work" }, desk?.element, pending.element),
+    h("div", { class: "grid work" }, ask?.element, pending.element),
     chartChoices(by, charts), h("div", { class: "grid" }, charts.map((chart) => chart.element)), happened, log.element, health.element);
   let begun = false;
 
@@ -91,7 +91,7 @@ function build(state) {
     choices.update(state.overview);
     fill(arms, armsTable(state.overview, folded, () => { folded = !folded; show(); }));
     fill(doubt, gauge(state.overview));
-    desk?.update();
+    ask?.update();
   }
   async function drawSeries(fresh) {
     state.series = await series.look(`${at(state.name)}/series?points=300`, fresh) ?? state.series;
