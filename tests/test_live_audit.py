@@ -124,7 +124,7 @@ def test_void_and_withdraw_on_the_command_line(sqlite_url, capsys):
     exp.tell(d.id, 1.0)
     where = ["--storage", sqlite_url]
     assert main(["experiment", "withdraw", "trial", d.id, "--reason", "wrong chart", *where]) == 0
-    assert "waits for its outcome again" in capsys.readouterr().out
+    assert "waits for an outcome again" in capsys.readouterr().out
     assert main(["experiment", "void", "trial", other.id, "--reason", "never given", "--json", *where]) == 0
     assert json.loads(capsys.readouterr().out)["kind"] == "voided"
     assert main(["experiment", "void", "trial", other.id, "--reason", "x", *where]) == 0

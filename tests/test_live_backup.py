@@ -142,12 +142,12 @@ def test_a_checkpoint_of_lost_data_is_not_written_into_a_restored_store(storage,
     monkeypatch.setattr(state_cache, "EVERY", 3)
     exp = create(storage)
     backup(open_store(storage), tmp_path / "copy.db")
-    monkeypatch.setattr(state_cache.StateCache, "keep", lambda self: None)
+    monkeypatch.setattr(state_cache.StateCache, "save_checkpoint", lambda self: None)
     play(exp, 10)
     assert exp.state.decisions == 10
     monkeypatch.undo()
     restore(open_store(storage), tmp_path / "copy.db", force=True)
-    exp.session.cache._unstored = 10**6
+    exp.session.cache._unsaved = 10**6
     exp.session.cache.save_checkpoint()
     with open_store(storage).reading() as connection:
         assert connection.execute(sa.select(schema.checkpoints)).all() == []
@@ -406,10 +406,10 @@ def test_the_commands(storage, tmp_path, capsys, monkeypatch):
     assert main(["db", "restore", copy]) == 1
     assert "--force" in capsys.readouterr().err
     assert main(["db", "restore", copy, "--force"]) == 0
-    assert "was backed up to" in capsys.readouterr().out
+    assert "were backed up to" in capsys.readouterr().out
     assert exp.state.decisions == 4
     assert main(["db", "verify"]) == 0
-    assert "The store is sound." in capsys.readouterr().out
+    assert "No problems were found." in capsys.readouterr().out
     assert main(["db", "verify", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["ok"]
     with exp.session.store.engine.begin() as connection:
@@ -445,7 +445,7 @@ def test_the_page_on_restoring_does_what_it_says(storage, tmp_path, capsys, monk
     make, bring_back, _ = lines_of_the_page()
     exp = create(storage)
     play(exp, 5)
-    assert "The store is sound." in run_lines(make, storage, tmp_path, capsys)
+    assert "No problems were found." in run_lines(make, storage, tmp_path, capsys)
     play(exp, 3)
     assert "Restored 1 experiments, 5 decisions" in run_lines(bring_back, storage, tmp_path, capsys)
     assert exp.state.decisions == 5
@@ -458,6 +458,6 @@ def test_the_page_on_postgresqls_own_tools_does_what_it_says(postgres, postgres_
     exp = create(postgres_url)
     play(exp, 5)
     said = run_lines(lines_of_the_page()[2], postgres_url, tmp_path, capsys, tools(postgres))
-    assert "The store is sound." in said
+    assert "No problems were found." in said
     play(exp, 3)
     assert exp.state.decisions == 8

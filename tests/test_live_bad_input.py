@@ -33,7 +33,7 @@ CASES = {
     "name taken": (lambda e, s: create(s), NameTakenError, "name-taken", "Load it, or choose another name"),
     "unknown experiment": (lambda e, s: ds.Experiment.load("trail", storage=s), NotFoundError, "not-found", "'trial'"),
     "unknown decision": (lambda e, s: e.tell("no such id", 1.0), NotFoundError, "not-found", "pending"),
-    "decision by number": (lambda e, s: e.tell(17, 1.0), NotFoundError, "not-found", "such as ask returned"),
+    "decision by number": (lambda e, s: e.tell(17, 1.0), NotFoundError, "not-found", "id that ask returned"),
     "explain unknown": (lambda e, s: e.explain("no"), NotFoundError, "not-found", "pending"),
     "amend unknown": (lambda e, s: e.amend("no", 1.0, reason="r"), NotFoundError, "not-found", "pending"),
     "unknown arm": (lambda e, s: e.drop_arm("30 mg"), ArmError, "arm", "There are 'placebo'"),

@@ -161,7 +161,7 @@ def test_a_read_only_server_is_said(postgres_url):
         connection.exec_driver_sql(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
     store.close()
     for write in (exp.ask, lambda: exp.tell(d.id, 1.0), exp.pause):
-        with pytest.raises(StorageReadOnlyError, match="Grant the right to write"):
+        with pytest.raises(StorageReadOnlyError, match="Grant write access"):
             write()
     assert exp.state.decisions == 1
     assert soak.counts(postgres_url) == {"decisions": 1, "outcomes": 0, "told": 0}

@@ -249,7 +249,7 @@ for write in (exp.ask, exp.pause, lambda: exp.void(exp.decisions()["id"][0], rea
     try:
         write()
     except StorageReadOnlyError as problem:
-        assert "may only be read" in str(problem)
+        assert "is read-only" in str(problem)
     else:
         raise SystemExit("was written")
 print(sorted(os.listdir(os.path.dirname(path))))
@@ -257,7 +257,7 @@ print(sorted(os.listdir(os.path.dirname(path))))
 
 
 def test_a_read_only_archive_can_be_read_by_anybody(sqlite_url, tmp_path):
-    """As it is kept: the file may only be read, nor may anything be made beside it. Run by a user who is not root."""
+    """As it is kept: the file is read-only, nor may anything be made beside it. Run by a user who is not root."""
     import subprocess
     import sys
     import tempfile
@@ -290,7 +290,7 @@ def test_what_another_user_meets_with_an_archive(sqlite_url, tmp_path, monkeypat
     assert store.read_only
     exp = ds.Experiment.load("trial", storage=url)
     assert exp.replay().agrees
-    with pytest.raises(StorageReadOnlyError, match="may only be read"):
+    with pytest.raises(StorageReadOnlyError, match="is read-only"):
         exp.ask()
     assert [file.name for file in path.parent.iterdir() if "-queue" not in file.name and "-turn" not in file.name] == [
         "trial.db"
@@ -305,5 +305,5 @@ def test_an_old_archive_says_that_it_is_old(sqlite_url, tmp_path, monkeypatch):
     path = tmp_path / "trial.db"
     access = os.access
     monkeypatch.setattr(os, "access", lambda p, how: access(p, how) and how != os.W_OK)
-    with pytest.raises(TooOldError, match=r"schema 2.*Copy it to a place where it may be written.*on the copy"):
+    with pytest.raises(TooOldError, match=r"schema 2.*Copy it to a writable folder.*on the copy"):
         ds.Experiment.load("old", storage=f"sqlite:///{path}")

@@ -1,7 +1,7 @@
 """``ds.Experiment``: a live experiment that returns decisions and stores their outcomes."""
 
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
@@ -166,14 +166,8 @@ class Experiment:
         actor: str | None = None,
     ) -> Sequence[Outcome]:
         """Store several outcomes, given as (id, reward) pairs or a mapping; all are stored, or none."""
-        if not isinstance(told, Iterable) or isinstance(told, str):
-            raise SettingError(f"tell_many takes (id, reward) pairs or a mapping, got {checks.shown(told)}.")
-        pairs = [_pair(item) for item in (told.items() if isinstance(told, Mapping) else told)]
         flag = checks.flag("imputed", imputed)
-        return telling.tell(
-            self.session,
-            [telling.make_outcome(self.session, *pair, imputed=flag, reason=None, actor=actor) for pair in pairs],
-        )
+        return telling.tell(self.session, telling.make_outcomes(self.session, told, imputed=flag, actor=actor))
 
     def amend(self, decision: str, reward: float, *, reason: str, actor: str | None = None) -> Outcome:
         """Correct an outcome: the old one stays in the log, the new one supersedes it."""
@@ -294,12 +288,3 @@ class Experiment:
     def list(cls, storage: str | Store | None = None) -> Sequence[dict[str, Any]]:
         """Return the experiments of a store: name, arms, created_at, created_by."""
         return list_experiments(open_store(storage))
-
-
-def _pair(item: object) -> tuple[object, object]:
-    try:
-        pair: tuple[Any, ...] = tuple(item)  # type: ignore[arg-type]
-        decision, reward = pair
-    except (TypeError, ValueError):
-        raise SettingError(f"tell_many takes (id, reward) pairs, got {checks.shown(item)}.") from None
-    return decision, reward

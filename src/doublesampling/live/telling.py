@@ -1,14 +1,15 @@
 """Tell: store outcomes. An outcome is stored once, superseded by revisions, and never overwritten."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from doublesampling.errors import ConflictError, DoubleSamplingError, StorageError
+from doublesampling import checks
+from doublesampling.errors import ConflictError, DoubleSamplingError, SettingError, StorageError
 from doublesampling.live.design import check_reason
 from doublesampling.live.queries.revisions import DecisionRevisions, check_id
 from doublesampling.live.records import Outcome
@@ -45,6 +46,23 @@ def make_outcome(
     """Return an outcome whose reward the experiment's belief accepts."""
     why = None if reason is None else check_reason(reason)
     return NewOutcome(check_id(decision), session.design.belief.check_reward(reward), imputed, why, actor, keep)
+
+
+def make_outcomes(session: Session, told: object, *, imputed: bool, actor: str | None) -> list[NewOutcome]:
+    """Return the outcomes of a batch, which is given as (id, reward) pairs or a mapping."""
+    if not isinstance(told, Iterable) or isinstance(told, str):
+        raise SettingError(f"tell_many takes (id, reward) pairs or a mapping, got {checks.shown(told)}.")
+    pairs = [_to_pair(item) for item in (told.items() if isinstance(told, Mapping) else told)]
+    return [make_outcome(session, *pair, imputed=imputed, reason=None, actor=actor) for pair in pairs]
+
+
+def _to_pair(item: object) -> tuple[object, object]:
+    try:
+        pair: tuple[Any, ...] = tuple(item)  # type: ignore[arg-type]
+        decision, reward = pair
+    except (TypeError, ValueError):
+        raise SettingError(f"tell_many takes (id, reward) pairs, got {checks.shown(item)}.") from None
+    return decision, reward
 
 
 def tell(session: Session, told: Sequence[NewOutcome]) -> list[Outcome]:
