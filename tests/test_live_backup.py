@@ -422,7 +422,7 @@ def test_the_commands(storage, tmp_path, capsys, monkeypatch):
 def lines_of_the_page():
     """The commands of docs/deploy.md, in order: backup, restore, and those of PostgreSQL's own tools."""
     page = (Path(__file__).parent.parent / "docs" / "deploy.md").read_text()
-    section = page.partition("## Backing up and restoring")[2]
+    section = page.partition("## Back up and restore")[2]
     return re.findall(r"```bash\n(.*?)```", section, re.DOTALL)
 
 

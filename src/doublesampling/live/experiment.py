@@ -98,6 +98,11 @@ class Experiment:
         return self.session.read_state()
 
     @property
+    def known(self) -> ExperimentState:
+        """The former name of ``state``."""
+        return self.state
+
+    @property
     def current_design(self) -> Design:
         """The design over the arms that are active now, without any outcomes."""
         current = self.state

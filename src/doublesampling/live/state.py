@@ -61,6 +61,11 @@ class ExperimentState:
     incarnation: Incarnation
 
     @property
+    def state(self) -> Any:
+        """The former name of ``belief_state``."""
+        return self.belief_state
+
+    @property
     def version(self) -> str:
         """A text that changes with every write and every restore."""
         return f"{self.incarnation.tag}-{self.snapshot}"
