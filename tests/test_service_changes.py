@@ -116,7 +116,7 @@ def test_a_search_for_waiting_ones_begins_where_the_last_one_came_to(c, monkeypa
     for each in ids[:4]:
         c.put(f"{address}/decisions/{each}/outcome", json={"reward": 1})
     assert [row["id"] for row in c.get(f"{address}/waiting").json()["decisions"]] == ids[4:]
-    assert service.waiting.found["trial"] == (4, 0)
+    assert service.pending_start.found["trial"] == (4, 0)
     c.post(f"{address}/decisions/{ids[1]}/withdrawals", json={"reason": "wrong patient"})
     assert [row["id"] for row in c.get(f"{address}/waiting").json()["decisions"]] == [ids[1], *ids[4:]]
 
@@ -252,7 +252,7 @@ def test_a_store_that_cannot_be_written_is_still_read(sqlite_url, monkeypatch, c
 
         monkeypatch.setattr(service.store, "writing", full)
         assert c.get(f"{address}/overview").status_code == 200
-        service.reads.flush()
+        service.access_log.flush()
         assert "access log: this machine, no key overview trial" in caplog.text
         monkeypatch.undo()
 

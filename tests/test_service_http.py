@@ -98,7 +98,7 @@ def test_a_decision_is_explained(c):
     assert found["verified"]
     assert found["decision"]["id"] == made
     assert found["outcome"] is None
-    assert "seemed the best with probability" in found["why"]
+    assert "was the best arm with probability" in found["why"]
     assert sum(arm["observations"] for arm in found["arms"]) == 1
 
 

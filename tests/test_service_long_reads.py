@@ -88,13 +88,13 @@ def test_files_at_once_are_counted(sqlite_url):
 def test_health_looks_once_a_second_and_tells_a_store_that_hangs(sqlite_url, monkeypatch):
     with client(sqlite_url) as c:
         service, looks = c.app.state.service, []
-        monkeypatch.setattr(service, "_try_store", lambda: looks.append(1))
+        monkeypatch.setattr(service, "_check_store", lambda: looks.append(1))
         assert all(c.get("/healthz").status_code == 200 for _ in range(20))
         assert len(looks) <= 3
         monkeypatch.setattr("doublesampling.service.state._TIMEOUT", 0.2)
         monkeypatch.setattr("doublesampling.service.state._HEALTH", 0.0)
         stuck = threading.Event()
-        monkeypatch.setattr(service, "_try_store", lambda: stuck.wait(30))
+        monkeypatch.setattr(service, "_check_store", lambda: stuck.wait(30))
         problem(c.get("/healthz"), 503, "storage")
         assert c.get("/v1/me").status_code == 200  # keys are not held up by it
         stuck.set()

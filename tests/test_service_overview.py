@@ -317,7 +317,7 @@ def test_responses_that_nobody_has_asked_before_wait_with_the_long_reads(sqlite_
         address = trial(c, belief={"kind": "LinearGaussian", "settings": {"dimension": 1}})
         service = c.app.state.service
         c.get(f"{address}/overview")
-        service.answers.budget.spend(1000.0)
+        service.responses.budget.spend(1000.0)
         assert c.get(f"{address}/overview").status_code == 200  # it is kept
         assert c.get(f"{address}/overview", params={"context": "0.25"}).status_code == 200
         with pytest.MonkeyPatch.context() as patch:

@@ -113,7 +113,7 @@ def _add_simulate(commands: Any) -> None:
     add("--horizon", type=int, default=1500, metavar="T", help="decisions in a realization")
     add("--realizations", type=int, default=1000, metavar="R", help="how many realizations")
     add("--times", default="all", choices=("all", "log"), help="steps to record")
-    add("--store", metavar="FOLDER", help="keep finished pieces here, so that a killed run can go on")
+    add("--store", metavar="FOLDER", help="store finished chunks here, so that an interrupted run can be resumed")
     _add_run(add, dask=True)
     _add_files(add, "regret")
 
@@ -164,7 +164,7 @@ def _add_reproduce(commands: Any) -> None:
         commands,
         "reproduce",
         about="the paper's six figures, and a report of what holds and what does not",
-        description="Run the paper's evaluation, draw its figures and judge its claims. A run that was stopped goes on "
+        description="Run the paper's evaluation, draw its figures and judge its claims. An interrupted run continues "
         "with --resume.",
     )
     add("--figure", type=int, nargs="+", action="extend", metavar="N",
@@ -175,8 +175,8 @@ def _add_reproduce(commands: Any) -> None:
     add("--realizations", type=int, metavar="R", help="instead of the scale's own numbers")
     _add_run(add, dask=True)
     add("--out", default="out/reproduce", metavar="DIR", help="the folder for datasets, figures and the report")
-    add("--resume", action="store_true", help="go on with a run that was stopped")
-    add("--force", action="store_true", help="begin anew in a folder that holds another run")
+    add("--resume", action="store_true", help="continue an interrupted run")
+    add("--force", action="store_true", help="start again in a folder that holds another run")
 
 
 def _tell(

@@ -184,7 +184,7 @@ def make_design(arms: object, belief: Any, policy: Any, seed: object, units: obj
 
 
 def resize_belief(belief: Any, arms: int) -> Any:
-    """Return the belief for so many arms; added arms start at the prior that all arms share."""
+    """Return the belief with this number of arms; added arms start at the prior that all arms share."""
     if belief.arms == arms:
         return belief
     try:

@@ -29,7 +29,7 @@ class AuditEntry:
     """One entry of the audit trail."""
 
     cursor: str
-    """Where the entry stands; hand it to ``after`` to go on behind it."""
+    """The position of the entry; pass it as ``after`` to get the entries that follow."""
     at: datetime.datetime
     actor: str
     kind: str

@@ -46,6 +46,13 @@ def _translate(problem: exc.DBAPIError, where: str) -> errors.DoubleSamplingErro
     return _from_postgresql(getattr(cause, "sqlstate", None) or "", _first_line(cause), where)
 
 
+def _missing_tables(said: str, where: str) -> errors.StorageReplacedError:
+    return errors.StorageReplacedError(
+        f"{where} no longer holds the tables of this version ({said}). If it was restored from an older copy, run: "
+        "doublesampling db upgrade"
+    )
+
+
 def _from_sqlite(name: str, said: str, where: str) -> errors.DoubleSamplingError:
     if name == "SQLITE_FULL":
         return errors.StorageFullError(f"The disk is full: {where} cannot be written. Free some space. {_RETRY}")
@@ -63,10 +70,7 @@ def _from_sqlite(name: str, said: str, where: str) -> errors.DoubleSamplingError
             "file together with that file to such a folder."
         )
     if said.startswith("no such table: ds_"):
-        return errors.StorageReplacedError(
-            f"{where} no longer holds the tables of this version ({said}). If it was restored from an older copy, run: "
-            "doublesampling db upgrade"
-        )
+        return _missing_tables(said, where)
     if name.startswith("SQLITE_CORRUPT"):
         return errors.StorageError(f"{where} is damaged ({said}). Restore it from a copy.")
     return errors.StorageError(f"{where} failed: {said}. {_RETRY}")
@@ -84,10 +88,7 @@ def _from_postgresql(state: str, said: str, where: str) -> errors.DoubleSampling
     if state == "53300":
         return errors.StorageBusyError(f"{where} has no free connection. Raise max_connections, or use a pooler.")
     if state == "42P01" and '"ds_' in said:
-        return errors.StorageReplacedError(
-            f"{where} no longer holds the tables of this version ({said}). If it was restored from an older copy, run: "
-            "doublesampling db upgrade"
-        )
+        return _missing_tables(said, where)
     if state.startswith("28"):
         return errors.StorageError(f"{where} refused the user or password. Check the URL.")
     return errors.StorageError(f"{where} failed: {said}. Is the server running and reachable? {_RETRY}")

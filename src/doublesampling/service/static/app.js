@@ -1,4 +1,4 @@
-// The way in: which page the address names, and the form for a key.
+// Routing: which page the address names, and the form for a key.
 
 import { call, key } from "./api.js";
 import { showAudit } from "./audit.js";
@@ -53,7 +53,7 @@ function askForKey(error) {
   h("h1", {}, "A key is needed"),
   wrong && h("p", { class: "error", role: "alert" }, wrong),
   h("label", { for: "key" }, "Key"), input,
-  h("p", { class: "dim" }, "It is kept in this tab only. An administrator makes one with ",
+  h("p", { class: "dim" }, "It is kept in this tab only. An administrator creates one with ",
     h("code", {}, "doublesampling key create"), "."),
   h("button", { class: "primary" }, "Open")));
   key.clear();

@@ -4,11 +4,11 @@ import { at, call } from "./api.js";
 import { busy, fill, h, swatch, whom } from "./dom.js";
 import { correctButton, tellControls, word } from "./tell.js";
 
-// As many numbers as wanted; an empty place is no zero.
+// Parse the numbers of a context; an empty field is not zero.
 function numbers(text, wanted) {
   const parts = text.split(",").map((part) => part.trim());
   if (parts.length !== wanted || parts.some((part) => part === "" || !Number.isFinite(Number(part)))) {
-    throw new Error(`Context: ${wanted} numbers with commas between them, got "${text}".`);
+    throw new Error(`Context: ${wanted} numbers separated by commas, got "${text}".`);
   }
   return parts.map(Number);
 }
@@ -26,17 +26,17 @@ export function askCard(state) {
     const below = h("div", {});
     const told = (value) => {
       fill(below, h("p", { class: "dim" }, `Outcome stored: ${word(state.view.binary, value)}. `,
-        state.me.can("amend") && correctButton(state, made, value, async () => { fill(below, h("p", { class: "dim" }, "Taken back.")); await state.refresh(); })));
+        state.me.can("amend") && correctButton(state, made, value, async () => { fill(below, h("p", { class: "dim" }, "Corrected.")); await state.refresh(); })));
       state.refresh();
     };
     if (state.me.can("tell")) fill(below, tellControls(state, made, told));
-    fill(answer, h("p", {}, made.repeated ? `${whom(made)} has its arm already:` : `${whom(made)} gets`),
+    fill(answer, h("p", {}, made.repeated ? `${whom(made)} already has an arm:` : `${whom(made)} gets`),
       h("p", { class: "big", id: "asked-arm" }, swatch(made.arm), made.arm_name),
       h("p", { class: "dim" }, made.arm_code && `Code ${made.arm_code}. `, "Decision id ", h("code", { id: "asked-id" }, made.id)), below);
   }
 
   form.addEventListener("submit", busy(button, async () => {
-    fill(answer); // an earlier answer must not stand beside a refusal
+    fill(answer); // remove an earlier answer before an error is shown
     const body = {};
     if (unit.value.trim()) body.unit = unit.value.trim();
     if (state.view.dimension) body.context = numbers(context.value, state.view.dimension);
@@ -52,7 +52,7 @@ export function askCard(state) {
       contextField.hidden = !state.view.dimension;
       context.required = !!state.view.dimension;
       button.disabled = state.view.status === "paused";
-      paused.textContent = state.view.status === "paused" ? "Paused: no new decisions. Outcomes may still be told." : "";
+      paused.textContent = state.view.status === "paused" ? "Paused: no new decisions. Outcomes can still be told." : "";
     },
   };
 }

@@ -115,7 +115,7 @@ def _change_on_postgresql() -> None:
 
 
 def _change_on_sqlite() -> None:
-    """SQLite cannot change a constraint: each table is made anew, filled from the old one, and takes its name."""
+    """Recreate each table with the new constraints and copy its rows: SQLite cannot change a constraint."""
     for table, columns in (("ds_decisions", _decisions()), ("ds_outcomes", _outcomes()), ("ds_events", _events())):
         op.create_table(f"{table}_new", *columns)
         old = [c["name"] for c in sa.inspect(op.get_bind()).get_columns(table)]
@@ -134,7 +134,7 @@ def _change_on_sqlite() -> None:
 
 
 def _normalize(not_ascii: str) -> None:
-    """Bring old units and keys into the form (NFC) in which they are looked for now, where that form is free."""
+    """Normalize old units and keys to NFC, as new ones are, where the normalized text is not taken."""
     for column in ("unit_once", "request_key"):
         rows = op.get_bind().execute(
             sa.text(f"SELECT id, experiment, {column} AS found FROM ds_decisions WHERE {column} {not_ascii}")
