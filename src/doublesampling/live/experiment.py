@@ -19,10 +19,9 @@ from doublesampling.live.queries.experiments import list_experiments
 from doublesampling.live.queries.log import decision_by_id
 from doublesampling.live.queries.revisions import DecisionRevisions, check_id
 from doublesampling.live.records import Outcome, Receipt, receipt_from_row
-from doublesampling.live.registry import create_experiment
 from doublesampling.live.replay import Replay, replay
 from doublesampling.live.requests import check_scope, make_request, make_requests
-from doublesampling.live.session import Session, open_session
+from doublesampling.live.session import Session, create_experiment, open_session
 from doublesampling.live.state import ExperimentState
 from doublesampling.live.stores import Store, open_store, upgrade
 

@@ -1,10 +1,12 @@
-"""Summaries of an experiment: the posterior of each arm as a table, and the status in plain values."""
+"""Summaries of an experiment: posterior and next allocation of each arm, and the status in plain values."""
 
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from doublesampling.live.deciding import decide_at
+from doublesampling.live.design import Design
 from doublesampling.live.queries.tables import arm_counts
 from doublesampling.live.session import Session
 from doublesampling.live.state import ExperimentState
@@ -27,6 +29,16 @@ def posterior(current: ExperimentState, context: Any) -> pd.DataFrame:
         "active": [i in current.active for i in range(len(current.arms))],
     }
     return pd.DataFrame(columns, index=pd.Index(current.arms, name="arm"))
+
+
+def next_allocation(design: Design, current: ExperimentState, context: Any) -> tuple[list[float | None], int]:
+    """Return each arm's probability of being chosen next, and the number of candidates. Nothing is stored."""
+    time = current.decisions + 1
+    made = decide_at(
+        design.policy, current.belief, current.belief_state, current.active, context,
+        seed=design.seed, number=time, time=time,
+    )  # fmt: skip
+    return [None if np.isnan(p) else float(p) for p in made.propensities], made.candidates
 
 
 def summary(session: Session) -> dict[str, Any]:

@@ -7,13 +7,12 @@ import numpy as np
 
 from doublesampling import beliefs
 from doublesampling.errors import ContextError
-from doublesampling.live.allocation import next_allocation
 from doublesampling.live.experiment import Experiment
 from doublesampling.live.queries import activity
 from doublesampling.live.queries.decision_pages import recent_contexts
 from doublesampling.live.session import Session
 from doublesampling.live.state import ExperimentState
-from doublesampling.live.summary import posterior
+from doublesampling.live.summary import next_allocation, posterior
 from doublesampling.service import blinding
 from doublesampling.service.access import Caller
 from doublesampling.service.schemas.experiments import ExperimentCounts, ExperimentSummary, ExperimentView
