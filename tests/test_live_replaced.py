@@ -104,7 +104,7 @@ def test_a_file_that_vanishes_before_the_commit_is_noticed(sqlite_url, tmp_path)
         (tmp_path / "trial.db").rename(saved)
 
     with pytest.raises(StorageReplacedError):
-        store.attempt(work)
+        store.run_transaction(work)
     saved.rename(tmp_path / "trial.db")  # the very same file is back: it is what was open all the time
     assert exp.tell(d.id, 1.0).reward == 1.0
     assert exp.replay().agrees

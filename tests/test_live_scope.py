@@ -55,7 +55,7 @@ def test_a_group_takes_in_every_actor_and_scope(storage, monkeypatch):
             calls.append(work)
             return attempt(work)
 
-        monkeypatch.setattr(store, "attempt", counted)
+        monkeypatch.setattr(store, "run_transaction", counted)
         writer._jobs.put(None)  # the thread ends, and jobs gather
         writer._thread.join()
         asked = [writer.ask(exp, f"u{i}", None, "visit-1", f"key {i}", f"scope {i}") for i in range(20)]

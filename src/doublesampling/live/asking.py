@@ -38,7 +38,7 @@ def _ask(session: Session, requests: Sequence[Request], each: bool) -> list[Any]
             current = session.cache.read(connection)
         return _AskTransaction(session, current, earlier, each).answer(connection, requests)
 
-    answers = session.store.attempt(work)
+    answers = session.store.run_transaction(work)
     session.cache.save_checkpoint()
     return answers
 

@@ -63,7 +63,7 @@ def change(
             connection.execute(sa.insert(outcomes), [row | signed | {"xid": xid, "place": xid} for row in rows])
         return True
 
-    return session.store.attempt(work)
+    return session.store.run_transaction(work)
 
 
 def pause(session: Session, reason: str | None, actor: str | None) -> bool:

@@ -62,5 +62,5 @@ def create_experiment(store: Store, name: object, design: Design, actor: str | N
         made = connection.execute(sa.insert(experiments).values(row).returning(experiments.c.id)).scalar_one()
         store.prepare(connection, made)
 
-    store.attempt(work)
+    store.run_transaction(work)
     return called

@@ -90,7 +90,7 @@ def _tell(session: Session, told: Sequence[NewOutcome], each: bool) -> list[Any]
         insert_outcomes(session, connection, new)
         return answers
 
-    return session.store.attempt(work)
+    return session.store.run_transaction(work)
 
 
 def _tell_one(session: Session, revisions: DecisionRevisions, item: NewOutcome, new: list[dict[str, Any]]) -> Outcome:
@@ -122,7 +122,7 @@ def amend(session: Session, decision: object, reward: object, reason: object, ac
         insert_outcomes(session, connection, [row])
         return outcome_from_row(row)
 
-    return session.store.attempt(work)
+    return session.store.run_transaction(work)
 
 
 def void(session: Session, decision: object, reason: object, actor: str | None) -> Outcome:
@@ -152,7 +152,7 @@ def _retract(session: Session, kind: str, decision: object, reason: object, acto
         insert_outcomes(session, connection, [row])
         return outcome_from_row(row)
 
-    return session.store.attempt(work)
+    return session.store.run_transaction(work)
 
 
 def _since_withdrawal(earlier: list[Any]) -> list[Any]:

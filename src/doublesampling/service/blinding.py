@@ -26,7 +26,7 @@ KEPT = (
 
 
 @contextmanager
-def within(experiment: Experiment, caller: Caller) -> Iterator[None]:
+def redact_errors(experiment: Experiment, caller: Caller) -> Iterator[None]:
     """Replace errors that would name another experiment to a key that may not see it."""
     try:
         yield

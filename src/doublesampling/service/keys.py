@@ -118,7 +118,7 @@ def create(
             raise NotFoundError(f"{store.where} holds no experiment called {named!r}. Create it first.")
         _insert(connection, key, token, signed)
 
-    store.attempt(work)
+    store.run_transaction(work)
     return key, token
 
 
@@ -156,7 +156,7 @@ def revoke(store: Store, name: str) -> None:
         _find(connection, name)
         connection.execute(sa.insert(keys).values({"key": name, "kind": "revoked"} | signed))
 
-    store.attempt(work)
+    store.run_transaction(work)
 
 
 def rotate(
@@ -182,7 +182,7 @@ def rotate(
         connection.execute(sa.insert(keys).values(ends | signed))
         return key
 
-    return store.attempt(work), token
+    return store.run_transaction(work), token
 
 
 def read(store: Store) -> dict[str, Key]:

@@ -30,7 +30,7 @@ async def tell_one(
     state: ServiceState, caller: Caller, experiment: Experiment, decision: str, body: NewOutcome
 ) -> Response:
     """Store an outcome with the next group commit, and return what the caller may see of it."""
-    with blinding.within(experiment, caller):
+    with blinding.redact_errors(experiment, caller):
         pending = state.writer.tell(
             experiment,
             decision,

@@ -4,7 +4,7 @@ A store guarantees: (1) what ``writing`` wrote is durable once the block ends wi
 (2) one transaction reads exactly the rows that the ``Snapshot`` of its ``moment`` sees; (3) every row carries the
 number of its transaction, ``xid``; (4) transactions below ``xmin`` of a snapshot have ended: rows with ``xid < xmin``,
 in the order (xid, seq), are a prefix that only grows at its end, as long as the ``Incarnation`` of the moment is the
-same; (5) ``attempt`` retries work that lost a race for a key, or that met a restore; (6) nothing is written to a
+same; (5) ``run_transaction`` retries work that lost a race for a key, or met a restore; (6) nothing is written to a
 database that was removed, or replaced by another one.
 """
 
@@ -115,7 +115,7 @@ class Store:
                     self._engine, self._process = self.make_engine(), os.getpid()
         return self._engine
 
-    def attempt(self, work: Callable[[Connection], T]) -> T:
+    def run_transaction(self, work: Callable[[Connection], T]) -> T:
         """Return the result of work in a writing transaction; retry where another writer was first."""
         for turn in range(_ATTEMPTS):
             try:
@@ -177,7 +177,7 @@ class Store:
             if connection.execute(sa.update(health).where(health.c.id == 1).values(at=now)).rowcount == 0:
                 connection.execute(sa.insert(health).values(id=1, at=now))
 
-        self.attempt(work)
+        self.run_transaction(work)
 
     def forget(self) -> None:
         """Accept whatever store the URL leads to next."""

@@ -43,7 +43,7 @@ async def tell_many(state: State, caller: Teller, name: str, body: OutcomeBatch)
         )
         for each in body.outcomes
     ]  # fmt: skip
-    with blinding.within(experiment, caller):
+    with blinding.redact_errors(experiment, caller):
         told = await state.write(telling.tell, session, wanted)
     state.responses.wrote(name)
     for each, sent in zip(told, body.outcomes, strict=True):
@@ -57,7 +57,7 @@ async def _revise(
 ) -> records.Outcome:
     """Write a revision of an outcome, without revealing other experiments in an error."""
     experiment = await state.experiment(name)
-    with blinding.within(experiment, caller):
+    with blinding.redact_errors(experiment, caller):
         told = await state.write(revise, experiment)
     state.responses.wrote(name)
     return told

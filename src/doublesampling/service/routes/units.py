@@ -79,6 +79,6 @@ async def list_own_units(
 async def tell_by_unit(state: State, caller: Teller, name: str, body: NewUnitOutcome) -> Response:
     """Store the outcome of a unit, by its name, in an experiment that decides once per unit."""
     experiment = await state.experiment(name)
-    with blinding.within(experiment, caller):
+    with blinding.redact_errors(experiment, caller):
         which = await state.read(decision_pages.decision_of_unit, experiment.session, body.unit)
     return await tell_one(state, caller, experiment, which, body)
