@@ -1,7 +1,7 @@
-"""What dashboards, idle sockets, endless headers and many keys cost those who write: cases of benchmarks/load.py.
+"""The effect of dashboards, idle sockets, endless headers and many keys on writers: cases of benchmarks/load.py.
 
-Writers run all the time, and the burden comes and goes every few seconds, so that whatever else the machine does falls
-on both: the ratio compares neighbouring stretches of one run.
+Writers run all the time and the extra load is switched on and off every few seconds, so that other work on the machine
+affects both: the ratio compares adjacent periods of one run.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from benchmarks.load import Connection, press, say, served
 from doublesampling.live.stores import open_store, upgrade
 from doublesampling.service import keys
 
-_PACE, _SLOW = 3.0, 10.0  # seconds between two looks of the page, and between two of its charts
+_PACE, _SLOW = 3.0, 10.0  # seconds between two polls of the page, and of its charts
 _CHARTS = (
     "series?points=300",
     "posterior?density=120",
@@ -36,7 +36,7 @@ _CHARTS = (
 
 
 async def _look(port: int, begin: float, stretch: float, until: float) -> None:
-    """Ask as the page does: the overview at its pace, charts and the log when something has changed, and not often."""
+    """Send the requests of an open page: the overview regularly, charts and log after changes."""
     with contextlib.suppress(OSError, asyncio.IncompleteReadError):
         connection = Connection(*await asyncio.open_connection("127.0.0.1", port))
         at, tags, drawn = "/v1/experiments/load", dict[str, str](), 0.0
@@ -60,7 +60,7 @@ def _look_all(port: int, count: int, begin: float, stretch: float, until: float)
 
 
 def compare(port: int, connections: int, stretch: float, rounds: int, burden: Any) -> tuple[float, float, float]:
-    """Requests per second of so many writers without and with a burden, and the median ratio of neighbours.
+    """Return requests per second of the writers without and with extra load, and the median ratio of adjacent periods.
 
     ``burden(begin, until)`` starts something that works in every second stretch.
     """
@@ -75,7 +75,7 @@ def compare(port: int, connections: int, stretch: float, rounds: int, burden: An
 
 
 async def _trickle(port: int, until: float) -> None:
-    """Some pairs per second, so that every look finds something new."""
+    """Write some pairs per second, so that every poll finds new rows."""
     connection = Connection(*await asyncio.open_connection("127.0.0.1", port))
     while time.perf_counter() < until:
         made = await connection.call("POST", "/v1/experiments/load/decisions", {})
@@ -85,7 +85,7 @@ async def _trickle(port: int, until: float) -> None:
 
 
 def processor_share(server: int, port: int, pages: int, seconds: float = 20.0) -> float:
-    """The share of a core that the server takes with so many pages open, beside a trickle of writes."""
+    """Return the share of a core that the server uses with open pages and few writes."""
     context, now = multiprocessing.get_context("spawn"), time.perf_counter()
     until = now + seconds + 3.0
     always = (port, pages, now - 1.5e6, 1e6, until)  # every moment lies in a stretch with pages
@@ -101,7 +101,7 @@ def processor_share(server: int, port: int, pages: int, seconds: float = 20.0) -
 
 
 def with_dashboards(url: str, stretch: float, rounds: int) -> dict[int, float]:
-    """The ratio of 8 writers' requests per second with open pages to those without."""
+    """Return the ratio of 8 writers' requests per second with open pages to those without."""
     ds.Experiment.create("load", arms=["a", "b", "c"], seed=1, storage=url)
     ratios = {}
     context = multiprocessing.get_context("spawn")
@@ -121,12 +121,12 @@ def with_dashboards(url: str, stretch: float, rounds: int) -> dict[int, float]:
             )
         shares = [processor_share(server.pid, port, count) for count in (0, 10, 0, 10)]
         more = 50 * (shares[1] + shares[3] - shares[0] - shares[2])
-        say(f"  what 10 dashboards take of a core of the server: {more:.1f} %")
+        say(f"  share of a core that 10 dashboards use on the server: {more:.1f} %")
     return ratios
 
 
 def with_many_keys(url: str, stretch: float, rounds: int) -> float:
-    """The ratio of 32 clients' pairs per second with a key each to those with one key, in turns."""
+    """Return the ratio of 32 clients' pairs per second with a key each to those with one key, alternating."""
     store = open_store(url)
     upgrade.ensure(store)
     ds.Experiment.create("load", arms=["a", "b", "c"], seed=1, storage=url)
@@ -147,7 +147,7 @@ def with_many_keys(url: str, stretch: float, rounds: int) -> float:
 
 
 def timed_call(port: int, method: str, path: str, body: Any = None) -> float:
-    """Seconds until a fresh connection has its answer."""
+    """Return the seconds until a new connection gets its response."""
     begun = time.perf_counter()
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     data = None if body is None else json.dumps(body)
@@ -170,7 +170,7 @@ def _send_endless_header(port: int, stop: threading.Event) -> None:
 
 
 def under_attack(url: str, sockets: int = 2000, headers: int = 50, calls: int = 20) -> tuple[float, float]:
-    """The slowest /healthz and ask while sockets are idle and headers do not end."""
+    """Return the slowest /healthz and ask while idle sockets and endless headers occupy connections."""
     ds.Experiment.create("load", arms=["a", "b", "c"], seed=1, storage=url)
     with served(url) as (port, _), contextlib.ExitStack() as opened:
         timed_call(port, "POST", "/v1/experiments/load/decisions", {})
@@ -197,7 +197,7 @@ def under_attack(url: str, sockets: int = 2000, headers: int = 50, calls: int = 
 
 
 def beside_replays(url: str, readers: int = 8, calls: int = 20, decisions: int = 20_000) -> tuple[float, float]:
-    """The slowest /healthz and ask while readers replay and export a log in loops."""
+    """Return the slowest /healthz and ask while readers replay and export a log in loops."""
     exp = ds.Experiment.create("load", arms=["a", "b", "c"], seed=1, storage=url)
     for _ in range(0, decisions, 2000):
         exp.tell_many([(d.id, float(d.arm == 1)) for d in exp.ask_many(2000)])
@@ -230,7 +230,7 @@ def beside_replays(url: str, readers: int = 8, calls: int = 20, decisions: int =
 
 
 def start_to_first_ask(url: str, times: int = 3) -> tuple[float, float]:
-    """Seconds from the start of the server to the answer of the first ask, cold and with compiled code kept."""
+    """Measure the time from the server's start to the first ask, with an empty and a filled compile cache."""
     ds.Experiment.create("load", arms=["a", "b", "c"], seed=1, storage=url)
 
     def once(cache: str) -> float:
@@ -242,5 +242,5 @@ def start_to_first_ask(url: str, times: int = 3) -> tuple[float, float]:
     with tempfile.TemporaryDirectory(prefix="ds-cache-") as cache:
         cold = once(cache)
         kept = float(np.median([once(cache) for _ in range(times)]))
-    say(f"  from the start of the server to the first ask: {cold:.1f} s cold, {kept:.1f} s with compiled code kept")
+    say(f"  server start to first ask: {cold:.1f} s with an empty cache, {kept:.1f} s with a filled one")
     return cold, kept
