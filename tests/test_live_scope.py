@@ -45,7 +45,7 @@ def test_a_group_takes_in_every_actor_and_scope(storage, monkeypatch):
     """One transaction for callers of many keys; each row says whose it is, and one refusal leaves the others alone."""
     exp = create(storage)
     store, calls = exp.session.store, list[Any]()
-    attempt = store.attempt
+    attempt = store.run_transaction
     writer = Writer()
     try:
         first = writer.ask(exp, "busy", None, None, "x")  # compiles; what follows gathers behind it

@@ -41,10 +41,10 @@ export function logCard(state) {
     return watched.version;
   }
 
-  // The table does not change while it is used.
+  // The table does not change while it is used, except for its first page: the pointer may rest on the empty table.
   const inUse = () => table.matches(":hover") || table.contains(document.activeElement) || dialog.open;
   const update = async (now) => {
-    if (from === TOP && !inUse()) return load(now);
+    if (from === TOP && (top === null || !inUse())) return load(now);
     fresh.hidden = top === null || state.view.results.decisions <= top;
     return null;
   };
