@@ -36,7 +36,7 @@ MUTANTS = [
     ("../engine/families/beta.py", "_LEAST_OVERLAP = 1e6, 1e-200", "_LEAST_OVERLAP = 1e6, -1.0",
      "test_two_pairs.py"),
     ("../live/changes.py", "if before != content:", "if False:", "test_live_experiment.py"),
-    ("../service/telling.py", "caller.blind and told.repeated", "False", "test_service_access.py"),
+    ("../service/telling.py", "caller.blind and told.repeated", "False", "test_service_changes.py"),
     ("two_pairs.py", "swapped != mirrored", "swapped == mirrored", "test_two_pairs.py"),
     ("two_pairs.py", "parameters[1, 0] - 1.0", "parameters[1, 0]", "test_two_pairs.py"),
     ("recurrence.py", "* track[BELOW + third]\n            rise", "\n            rise", "test_two_pairs.py"),
