@@ -118,7 +118,7 @@ def start() -> None:
                     capture_output=True,
                     text=True,
                     check=False,
-                )  # fmt: skip
+                )
                 for _ in range(2)
             ]
             shown = [done.stdout.strip() or done.stderr[-300:] for done in took]

@@ -1,8 +1,8 @@
-"""How many ask+tell pairs the service answers, how fast, and whether any is lost when it is killed.
+"""Measure throughput and latency of the service, and whether acknowledged rows survive `kill -9`.
 
 Run as `python -m benchmarks.load` (part of `make soak`). A real server process, 32 connections from another process.
-First what dashboards, keys, attacks and long reads cost the writers (benchmarks/neighbours.py); at the end the first
-paint of the dashboard over 10^6 stored decisions, where there is a Chromium.
+First the effect of dashboards, keys, attacks and long reads on writers (benchmarks/interference.py); at the end
+the first paint of the dashboard over 10^6 stored decisions, where Chromium is installed.
 """
 
 import argparse
@@ -46,7 +46,7 @@ def free_port() -> int:
 def served(
     url: str, environment: dict[str, str] | None = None, seconds: float = 60.0
 ) -> Iterator[tuple[int, "subprocess.Popen[bytes]"]]:
-    """A server process of its own."""
+    """Yield the address of a new server process."""
     port = free_port()
     command = [sys.executable, "-m", "doublesampling.cli.main", "serve", "--storage", url, "--port", str(port)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ | (environment or {}))
@@ -73,7 +73,7 @@ def wait_until_up(port: int, seconds: float = 60.0) -> None:
 
 @dataclass
 class Pressed:
-    """What a crowd of writers has seen: seconds per request, ids that were acknowledged, and when."""
+    """What the writers measured: seconds per request, acknowledged ids, and times."""
 
     times: list[float] = field(default_factory=list)
     acknowledged: list[str] = field(default_factory=list)
@@ -82,7 +82,7 @@ class Pressed:
 
 
 class Connection:
-    """HTTP by hand: a client that spends little, so that the server is what is measured."""
+    """A minimal HTTP client, so that the server is what is measured."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, token: str | None = None) -> None:
         self._reader, self._writer = reader, writer
@@ -104,18 +104,18 @@ class Connection:
         return answer, read
 
     async def call(self, method: str, path: str, content: Any) -> Any:
-        """Send JSON and return the JSON that comes back."""
+        """Send JSON and return the JSON response."""
         return json.loads((await self._send(method, path, json.dumps(content).encode()))[1])
 
     async def fetch(self, path: str, tags: dict[str, str]) -> bool:
-        """Get something by its ETag; whether it has changed."""
+        """Get a resource with its ETag; return whether it has changed."""
         answer, _ = await self._send("GET", path, b"", f"If-None-Match: {tags.get(path, '-')}\r\n")
         tags[path] = answer.lower().partition(b"etag: ")[2].partition(b"\r")[0].decode()
         return answer[9:12] == b"200"
 
 
 async def pairs(port: int, worker: int, until: float, found: "Pressed", token: str | None) -> None:
-    """Ask and tell, over one connection, until it is time or the server is gone."""
+    """Ask and tell over one connection until the deadline, or until the server is gone."""
     with contextlib.suppress(OSError, asyncio.IncompleteReadError):  # the server was killed
         connection = Connection(*await asyncio.open_connection("127.0.0.1", port), token)
         turn, times, acknowledged, ended = 0, found.times, found.acknowledged, found.ended
@@ -133,7 +133,7 @@ async def pairs(port: int, worker: int, until: float, found: "Pressed", token: s
 
 
 def crowd(port: int, connections: int, seconds: float, answers: Any, tokens: list[str] | None = None) -> None:
-    """Many connections in one process; with keys, these take turns."""
+    """Open many connections in one process, which use the keys in turn."""
     found = Pressed()
 
     async def everyone() -> None:
@@ -148,7 +148,7 @@ def crowd(port: int, connections: int, seconds: float, answers: Any, tokens: lis
 
 
 def press(port: int, connections: int, seconds: float, tokens: list[str] | None = None) -> "Pressed":
-    """Ask and tell from a process of its own."""
+    """Ask and tell from a separate process."""
     context = multiprocessing.get_context("spawn")
     answers = context.Queue()
     process = context.Process(target=crowd, args=(port, connections, seconds, answers, tokens), daemon=True)
@@ -172,7 +172,7 @@ def throughput(url: str, connections: int, seconds: float) -> None:
 
 
 def kills(url: str, connections: int, times: int) -> None:
-    """Kill the server under load; every outcome that was acknowledged must be there."""
+    """Kill the server under load; every acknowledged outcome must be stored."""
     ds.Experiment.create("load", arms=["a", "b", "c"], seed=1, storage=url)
     context = multiprocessing.get_context("spawn")
     told: set[str] = set()
@@ -197,7 +197,7 @@ def kills(url: str, connections: int, times: int) -> None:
 
 
 def store_many(url: str, size: int) -> None:
-    """An experiment with so many decisions and outcomes."""
+    """Store an experiment with this many decisions and outcomes."""
     begun = time.perf_counter()
     exp = ds.Experiment.create("load", arms=["a", "b", "c"], seed=1, storage=url)
     batch = 5000
@@ -208,7 +208,7 @@ def store_many(url: str, size: int) -> None:
 
 
 def first_paint(url: str) -> None:
-    """From the address in the browser to the table of arms on the screen, by a server just started and a warm one."""
+    """Measure the time until the dashboard shows the arms, with a new server and a warm one."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
         say("  first paint: not measured, no Chromium here: apt-get install chromium")
@@ -251,26 +251,26 @@ def main() -> int:
         f"{now:%Y-%m-%d %H:%M} UTC, {os.cpu_count()} {platform.machine()} cores, Python {platform.python_version()}, "
         f"load average before: {os.getloadavg()[0]:.1f}"
     )
-    from benchmarks import neighbours  # it takes its connections and servers from here
+    from benchmarks import interference  # it imports this module
 
     with tempfile.TemporaryDirectory(prefix="ds-load-") as folder:
         urls = {name: f"sqlite:///{Path(folder) / name}.db" for name in ("pages", "keys", "attack", "replays", "start")}
-        neighbours.start_to_first_ask(urls["start"])
-        found = neighbours.with_dashboards(urls["pages"], options.stretch, options.rounds)[10]
-        keyed = neighbours.with_many_keys(urls["keys"], options.stretch, options.rounds)
-        health, ask = neighbours.under_attack(urls["attack"])
-        neighbours.beside_replays(urls["replays"])
+        interference.start_to_first_ask(urls["start"])
+        found = interference.with_dashboards(urls["pages"], options.stretch, options.rounds)[10]
+        keyed = interference.with_many_keys(urls["keys"], options.stretch, options.rounds)
+        health, ask = interference.under_attack(urls["attack"])
+        interference.beside_replays(urls["replays"])
         missed = [
             name
             for name, held in (
-                ("10 dashboards leave writers 90 %", found >= 0.9),
-                ("32 keys do 90 % of one", keyed >= 0.9),
+                ("writers keep 90 % of their rate with 10 dashboards", found >= 0.9),
+                ("32 keys reach 90 % of the rate of one", keyed >= 0.9),
                 ("/healthz within 1 s under attack", health < 1.0),
                 ("asks within 2 s under attack", ask < 2.0),
             )
             if not held
         ]
-        say(f"  not reached: {', '.join(missed)}" if missed else "  all figures reached")
+        say(f"  targets missed: {', '.join(missed)}" if missed else "  all targets met")
         throughput(f"sqlite:///{Path(folder) / 'load.db'}", options.connections, options.seconds)
         if options.kills:
             kills(f"sqlite:///{Path(folder) / 'kills.db'}", options.connections, options.kills)

@@ -1,6 +1,6 @@
-"""What the stores stand: crowds, races, kills, full disks, files removed and restored, a million decisions.
+"""Stress both stores: concurrent writers, races, kills, full disks, removed and restored files, 10^6 decisions.
 
-The figures are for docs/reliability.md.
+docs/reliability.md quotes the results.
 
 Run as `python -m benchmarks.soak` (make soak). Options: --only sqlite or postgres, --quick for a tenth of everything.
 """
@@ -25,8 +25,7 @@ import numpy as np
 import sqlalchemy as sa
 
 import doublesampling as ds
-from doublesampling.live import schema
-from doublesampling.live.opening import open_store
+from doublesampling.live.stores import open_store, schema
 from tests import soak, soak_replaced
 
 
@@ -41,7 +40,7 @@ def shown(found: dict[str, Any]) -> str:
 
 @contextlib.contextmanager
 def small_disk(size: str) -> Iterator[Path | None]:
-    """A real file system that fills up: a tmpfs, where this user may mount one."""
+    """Yield a small tmpfs that fills up; None where it may not be mounted."""
     folder = Path(tempfile.mkdtemp(prefix="ds-small-"))
     made = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], capture_output=True)
     try:
@@ -54,11 +53,11 @@ def small_disk(size: str) -> Iterator[Path | None]:
 
 
 def open_again(folder: Path) -> None:
-    """Let go of whatever holds files in a folder."""
-    from doublesampling.live import opening
+    """Close every store in a folder."""
+    from doublesampling.live.stores import urls
 
-    for url in [u for u in opening._stores if str(folder) in u]:
-        opening._stores.pop(url).close()
+    for url in [u for u in urls._stores if str(folder) in u]:
+        urls._stores.pop(url).close()
 
 
 def fill_sqlite() -> None:
@@ -138,7 +137,7 @@ print(f"{time.perf_counter() - imported:.2f} {time.perf_counter() - begun:.2f}")
 
 
 def million(url: str, size: int, measured: int) -> None:
-    """Load and ask where so many decisions are stored."""
+    """Measure load and ask with this many stored decisions."""
     begun = time.perf_counter()
     exp = soak.create(url)
     batch = 5000
@@ -166,10 +165,10 @@ def million(url: str, size: int, measured: int) -> None:
     fresh = subprocess.run([sys.executable, "-c", _FRESH, url], capture_output=True, text=True).stdout.split()
     say(f"  load in a new process: {fresh[0]} s, with all imports {fresh[1]} s")
     with open_store(url).writing() as connection:
-        connection.execute(sa.delete(schema.snapshots))
+        connection.execute(sa.delete(schema.checkpoints))
     begun = time.perf_counter()
     ds.Experiment.load("soak", storage=url)
-    say(f"  load after stored folds were thrown away: {time.perf_counter() - begun:.2f} s; {shown(soak.counts(url))}")
+    say(f"  load after every checkpoint was deleted: {time.perf_counter() - begun:.2f} s; {shown(soak.counts(url))}")
 
 
 def suite(new_url: Any, numbers: dict[str, int]) -> None:
@@ -185,7 +184,7 @@ def suite(new_url: Any, numbers: dict[str, int]) -> None:
 
 
 def remove_files(times: int) -> None:
-    """Remove the file under load, or replace it; the figures of all times together."""
+    """Remove or replace the file under load several times, and print the totals."""
     for how in ("removed", "replaced"):
         total: dict[str, Any] = {}
         for _ in range(times):

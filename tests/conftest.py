@@ -59,8 +59,6 @@ def storage(request: pytest.FixtureRequest) -> str:
 
 
 def _close() -> None:
-    from doublesampling.live import opening
+    from doublesampling.live.stores import close_stores
 
-    for opened in opening._stores.values():
-        opened.close()
-    opening._stores.clear()
+    close_stores()

@@ -12,7 +12,7 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from doublesampling.live.opening import open_store
+from doublesampling.live.stores import open_store
 from doublesampling.service import keys
 from doublesampling.service.app import create_app
 
@@ -28,7 +28,7 @@ def client(storage: str, **settings: Any) -> Iterator[Any]:
 
 def make_key(storage: str, role: str, experiment: str | None = None) -> dict[str, str]:
     """The header that carries a new key."""
-    from doublesampling.live import upgrade
+    from doublesampling.live.stores import upgrade
 
     store = open_store(storage)
     upgrade.ensure(store)

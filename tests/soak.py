@@ -15,8 +15,7 @@ import sqlalchemy as sa
 
 import doublesampling as ds
 from doublesampling.errors import ConflictError, DoubleSamplingError, StorageError
-from doublesampling.live import schema
-from doublesampling.live.opening import open_store
+from doublesampling.live.stores import open_store, schema
 
 ARMS = ["a", "b", "c"]
 
@@ -79,7 +78,7 @@ def crowd(url: str, workers: int, rounds: int) -> dict[str, Any]:
         "replay_seconds": time.perf_counter() - begun,
         "seconds": seconds,
         "slowest": max(slowest for _, _, slowest in results),
-        "observations": exp.known.state.observations,
+        "observations": exp.state.belief_state.observations,
     }
 
 

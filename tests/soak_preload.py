@@ -3,9 +3,9 @@
 from contextlib import suppress
 
 import doublesampling as ds
-import doublesampling.live.sqlite
+import doublesampling.live.stores.sqlite
 
 _belief = ds.BetaBernoulli(arms=3)
 ds.decide(ds.DoubleSampling(), _belief, _belief.prior())
 with suppress(ImportError):
-    import doublesampling.live.postgres
+    import doublesampling.live.stores.postgres

@@ -12,11 +12,10 @@ from typing import Any
 
 import doublesampling as ds
 from doublesampling.errors import DoubleSamplingError, NotFoundError, StorageError, StorageReplacedError
-from doublesampling.live import opening
-from doublesampling.live.backup import backup
-from doublesampling.live.groups import Writer
-from doublesampling.live.opening import open_store
-from doublesampling.live.restore import restore
+from doublesampling.live.group_commit import Writer
+from doublesampling.live.stores import open_store, urls
+from doublesampling.live.stores.backup import backup
+from doublesampling.live.stores.restore import restore
 from doublesampling.live.verify import verify
 from tests import soak
 
@@ -109,7 +108,7 @@ def file_gone(folder: Path, how: str, crew: int = 4, rounds: int = 20) -> dict[s
     gone = time.monotonic()
     workers.wait_for("refused", 5 * crew)
     strangers = workers.stop()
-    opening._stores.pop(url, None)
+    urls._stores.pop(url, None)
     noted = workers.noted()
     split = 0
     if how == "replaced":  # what stands there now is the copy and nothing else; its neighbours are another file's

@@ -9,8 +9,8 @@ import pytest
 import doublesampling as ds
 from doublesampling.cli.main import main
 from doublesampling.errors import OutputError, SettingError
-from doublesampling.live import audit
 from doublesampling.live.exporting import file_name
+from doublesampling.live.queries import audit
 from tests.test_live_experiment import create
 
 
@@ -61,11 +61,11 @@ def test_every_row_is_in_the_trail_with_who_when_and_why(storage):
 def test_pages_hold_what_the_whole_holds(storage, size):
     exp = life(storage)
     exp.tell_many([(d.id, 1.0) for d in exp.ask_many(5)])  # several rows of one transaction
-    whole, nothing = audit.read(exp._book)
+    whole, nothing = audit.read(exp.session)
     assert nothing is None
     pages, after = [], None
     for _ in range(len(whole) + 1):
-        entries, after = audit.read(exp._book, after, size)
+        entries, after = audit.read(exp.session, after, size)
         pages += entries
         if after is None:
             break
@@ -124,7 +124,7 @@ def test_void_and_withdraw_on_the_command_line(sqlite_url, capsys):
     exp.tell(d.id, 1.0)
     where = ["--storage", sqlite_url]
     assert main(["experiment", "withdraw", "trial", d.id, "--reason", "wrong chart", *where]) == 0
-    assert "waits for its outcome again" in capsys.readouterr().out
+    assert "waits for an outcome again" in capsys.readouterr().out
     assert main(["experiment", "void", "trial", other.id, "--reason", "never given", "--json", *where]) == 0
     assert json.loads(capsys.readouterr().out)["kind"] == "voided"
     assert main(["experiment", "void", "trial", other.id, "--reason", "x", *where]) == 0

@@ -23,11 +23,12 @@ from doublesampling.errors import (
     StorageReplacedError,
     TooOldError,
 )
-from doublesampling.live import memory, schema, watching
-from doublesampling.live.backup import backup
-from doublesampling.live.opening import open_store
-from doublesampling.live.restore import restore
-from doublesampling.live.tally import Tally
+from doublesampling.live import state_cache
+from doublesampling.live.queries import decision_pages
+from doublesampling.live.queries.allocation_counts import AllocationCounts
+from doublesampling.live.stores import open_store, schema
+from doublesampling.live.stores.backup import backup
+from doublesampling.live.stores.restore import restore
 from doublesampling.live.verify import verify
 from tests.test_live_experiment import create, oracle
 from tests.test_live_scope import old_store
@@ -64,7 +65,7 @@ def other(request, tmp_path):
 
 
 def test_a_backup_is_restored_to_the_row_in_either_database(storage, other, tmp_path, monkeypatch):
-    monkeypatch.setattr(memory, "EVERY", 5)  # checkpoints travel too
+    monkeypatch.setattr(state_cache, "EVERY", 5)  # checkpoints travel too
     exp = create(storage)
     done = play(exp, 12)
     exp.amend(done[3], 1.0, reason="r")
@@ -80,9 +81,9 @@ def test_a_backup_is_restored_to_the_row_in_either_database(storage, other, tmp_
     assert (back.identity, back.decisions, back.kept) == (made.identity, 13, None)
     assert rows(other) == rows(storage)
     again = ds.Experiment.load("trial", storage=other)
-    assert again.known.digest == exp.known.digest
+    assert again.state.digest == exp.state.digest
     play(again, 8)  # numbers go on behind those restored
-    assert again.known.state == oracle(again)
+    assert again.state.belief_state == oracle(again)
     found = verify(open_store(other))
     assert found.ok, found.problems
     assert [row["name"] for row in found.experiments] == ["trial", "second"]
@@ -95,23 +96,23 @@ def test_a_running_process_goes_on_from_what_was_restored(storage, tmp_path):
     play(exp, 10)
     made = backup(open_store(storage), tmp_path / "copy.db")
     lost = play(exp, 15)
-    assert idle.known.state.observations == 25
-    tally = Tally(exp._book)
+    assert idle.state.belief_state.observations == 25
+    tally = AllocationCounts(exp.session)
     tally.advance(1000)
     late = create(storage, name="late")
-    version, seen = open_store(storage).version, exp.known.version
+    version, seen = open_store(storage).version, exp.state.version
     found = restore(open_store(storage), tmp_path / "copy.db", force=True)
     assert found.identity == made.identity
     assert exp.ask().observations == 10  # the first that it hears of it is an ask
     assert open_store(storage).version > version
-    assert exp.known.version != seen
-    assert exp.known.decisions == 11
+    assert exp.state.version != seen
+    assert exp.state.decisions == 11
     with pytest.raises(NotFoundError):
         exp.tell(lost[0], 1.0)
     play(exp, 30, AFTERWARDS)  # beyond all numbers that the others remember
-    assert idle.known.state == exp.known.state == oracle(exp)
+    assert idle.state.belief_state == exp.state.belief_state == oracle(exp)
     tally.advance(1000)
-    assert tally.number == watching.newest_number(exp._book)
+    assert tally.number == decision_pages.newest_number(exp.session)
     assert tally.counts.sum() == 41
     with pytest.raises(NotFoundError, match="Load the experiment again"):
         late.ask()
@@ -119,7 +120,7 @@ def test_a_running_process_goes_on_from_what_was_restored(storage, tmp_path):
     assert verify(open_store(storage)).ok
     assert found.kept is not None
     kept = ds.Experiment.load("trial", storage=f"sqlite:///{found.kept}")
-    assert kept.known.decisions == 25
+    assert kept.state.decisions == 25
 
 
 def test_lost_decisions_and_events_are_noticed_where_every_outcome_is_there(storage, tmp_path):
@@ -129,28 +130,28 @@ def test_lost_decisions_and_events_are_noticed_where_every_outcome_is_there(stor
     exp.ask_many(5)
     exp.drop_arm("placebo")
     exp.pause()
-    assert (idle.known.decisions, idle.known.paused, len(idle.known.active)) == (8, True, 2)
+    assert (idle.state.decisions, idle.state.paused, len(idle.state.active)) == (8, True, 2)
     restore(open_store(storage), tmp_path / "copy.db", force=True, keep=False)
     play(exp, 12, AFTERWARDS)
-    assert (idle.known.decisions, idle.known.paused, len(idle.known.active)) == (15, False, 3)
+    assert (idle.state.decisions, idle.state.paused, len(idle.state.active)) == (15, False, 3)
     assert idle.ask().time == 16
     assert idle.replay().agrees
 
 
 def test_a_checkpoint_of_lost_data_is_not_written_into_a_restored_store(storage, tmp_path, monkeypatch):
-    monkeypatch.setattr(memory, "EVERY", 3)
+    monkeypatch.setattr(state_cache, "EVERY", 3)
     exp = create(storage)
     backup(open_store(storage), tmp_path / "copy.db")
-    monkeypatch.setattr(memory.Memory, "keep", lambda self: None)
+    monkeypatch.setattr(state_cache.StateCache, "save_checkpoint", lambda self: None)
     play(exp, 10)
-    assert exp.known.decisions == 10
+    assert exp.state.decisions == 10
     monkeypatch.undo()
     restore(open_store(storage), tmp_path / "copy.db", force=True)
-    exp._book.memory._unstored = 10**6
-    exp._book.memory.keep()
+    exp.session.cache._unsaved = 10**6
+    exp.session.cache.save_checkpoint()
     with open_store(storage).reading() as connection:
-        assert connection.execute(sa.select(schema.snapshots)).all() == []
-    assert exp.known.decisions == 0
+        assert connection.execute(sa.select(schema.checkpoints)).all() == []
+    assert exp.state.decisions == 0
 
 
 def test_another_store_in_its_place_is_refused(storage, tmp_path):
@@ -159,13 +160,13 @@ def test_another_store_in_its_place_is_refused(storage, tmp_path):
     backup(open_store(f"sqlite:///{tmp_path / 'stranger.db'}"), tmp_path / "copy.db")
     open_store(f"sqlite:///{tmp_path / 'stranger.db'}").close()
     running = open_store(storage)
-    before = exp.known
-    from doublesampling.live import opening
+    before = exp.state
+    from doublesampling.live.stores import urls
 
-    opening._stores.clear()  # another process restores
+    urls._stores.clear()  # another process restores
     restore(open_store(storage), tmp_path / "copy.db", force=True)
-    opening._stores.pop(next(key for key in opening._stores if "stranger" not in key)).close()
-    for touch in (exp.ask, lambda: exp.known, exp.pause, running.check_writable):
+    urls._stores.pop(next(key for key in urls._stores if "stranger" not in key)).close()
+    for touch in (exp.ask, lambda: exp.state, exp.pause, running.check_writable):
         with pytest.raises(StorageReplacedError, match="is another store now"):
             touch()
     assert before.decisions == 0
@@ -181,7 +182,7 @@ def test_a_full_store_is_replaced_only_with_force_and_kept(storage, tmp_path):
     with pytest.raises(ConflictError, match="force"):
         restore(open_store(storage), tmp_path / "copy.db")
     assert restore(open_store(storage), tmp_path / "copy.db", force=True, keep=False).kept is None
-    assert exp.known.decisions == 3
+    assert exp.state.decisions == 3
 
 
 def test_a_key_that_was_revoked_since_stays_revoked(storage, tmp_path):
@@ -232,7 +233,7 @@ def test_what_is_no_backup_is_refused_and_changes_nothing(storage, tmp_path):
     (tmp_path / "damaged.db").write_bytes(content)
     with pytest.raises(StorageError, match=r"damaged|cannot be used|no backup"):
         restore(store, tmp_path / "damaged.db", force=True, keep=False)
-    assert exp.known.decisions == 3
+    assert exp.state.decisions == 3
     assert verify(store).ok
 
 
@@ -260,16 +261,16 @@ def test_a_removed_file_is_restored_without_what_was_left_of_it(sqlite_url, tmp_
     backup(open_store(sqlite_url), tmp_path / "copy.db")
     play(exp, 5)
     (tmp_path / "trial.db").unlink()
-    from doublesampling.live import opening
+    from doublesampling.live.stores import urls
 
-    running = exp._book.store
-    opening._stores.clear()
+    running = exp.session.store
+    urls._stores.clear()
     restore(open_store(sqlite_url), tmp_path / "copy.db")
     assert [file.name for file in tmp_path.iterdir() if ".left-" in file.name]
     with pytest.raises(StorageReplacedError):
         exp.ask()  # a process that held the removed file must be started again
     again = ds.Experiment.load("trial", storage=sqlite_url)
-    assert again.known.decisions == 3
+    assert again.state.decisions == 3
     play(again, 3)
     assert verify(open_store(sqlite_url)).ok
     running.close()
@@ -281,14 +282,14 @@ def test_sqlites_own_restore_is_noticed(sqlite_url, tmp_path):
     play(exp, 4)
     backup(open_store(sqlite_url), tmp_path / "copy.db")
     play(exp, 6)
-    assert idle.known.decisions == 10
+    assert idle.state.decisions == 10
     with sqlite3.connect(tmp_path / "copy.db") as source, sqlite3.connect(tmp_path / "trial.db") as live:
         source.backup(live)
     source.close()
     live.close()
     play(exp, 12, AFTERWARDS)
-    assert exp.known.decisions == idle.known.decisions == 16
-    assert idle.known.state == oracle(exp)
+    assert exp.state.decisions == idle.state.decisions == 16
+    assert idle.state.belief_state == oracle(exp)
     assert exp.replay().agrees
 
 
@@ -296,11 +297,11 @@ def test_lost_rows_are_noticed_without_any_mark(storage, tmp_path):
     """An older copy of the same server, such as a disk that was rolled back: the last outcome known is not there."""
     exp, idle = create(storage), ds.Experiment.load("trial", storage=storage)
     play(exp, 4)
-    last = exp.known.snapshot.xmax
+    last = exp.state.snapshot.xmax
     play(exp, 6)
-    assert idle.known.decisions == 10
+    assert idle.state.decisions == 10
     version = open_store(storage).version
-    with exp._book.store.engine.begin() as connection:
+    with exp.session.store.engine.begin() as connection:
         for table in ("ds_decisions", "ds_outcomes", "ds_events"):
             if "postgres" in storage:
                 connection.execute(sa.text(f"ALTER TABLE {table} DISABLE TRIGGER USER"))
@@ -314,8 +315,8 @@ def test_lost_rows_are_noticed_without_any_mark(storage, tmp_path):
             else:
                 connection.exec_driver_sql(dropped)
     play(exp, 12, AFTERWARDS)
-    assert exp.known.decisions == idle.known.decisions == 16
-    assert idle.known.state == exp.known.state == oracle(exp)
+    assert exp.state.decisions == idle.state.decisions == 16
+    assert idle.state.belief_state == exp.state.belief_state == oracle(exp)
     assert exp.replay().agrees
     assert open_store(storage).version > version
 
@@ -341,13 +342,13 @@ def test_pg_restore_under_a_running_process_is_noticed(postgres, postgres_url, t
     dump = tmp_path / "trial.dump"
     subprocess.run([bin_ / "pg_dump", "-Fc", "-Z0", "-f", dump, postgres_url], check=True)
     play(exp, 9)
-    assert idle.known.decisions == 15
+    assert idle.state.decisions == 15
     command = [bin_ / "pg_restore", "--clean", "--if-exists", *more, "-d", postgres_url, dump]
     subprocess.run(command, check=True)
     assert exp.ask().observations == 6
     play(exp, 20, AFTERWARDS)
-    assert idle.known.state == exp.known.state == oracle(exp)
-    assert idle.known.decisions == 27
+    assert idle.state.belief_state == exp.state.belief_state == oracle(exp)
+    assert idle.state.decisions == 27
     assert exp.replay().agrees
     found = verify(open_store(postgres_url))
     assert found.ok, found.problems
@@ -356,20 +357,20 @@ def test_pg_restore_under_a_running_process_is_noticed(postgres, postgres_url, t
 def test_numbers_go_on_behind_a_sequence_that_was_not_restored(postgres_url):
     exp = create(postgres_url)
     play(exp, 30)
-    with exp._book.store.engine.begin() as connection:
+    with exp.session.store.engine.begin() as connection:
         connection.execute(sa.text("DROP SEQUENCE ds_numbers_1"))
     fresh = ds.Experiment.load("trial", storage=postgres_url)
-    fresh._book.store.close()
+    fresh.session.store.close()
     assert fresh.ask().number == 31
-    with exp._book.store.engine.begin() as connection:
+    with exp.session.store.engine.begin() as connection:
         connection.execute(sa.text("SELECT setval('ds_numbers_1', 1, false)"))
-    fresh._book.store._checked_numbers.clear()  # type: ignore[attr-defined]
+    fresh.session.store._checked_numbers.clear()  # type: ignore[attr-defined]
     assert fresh.ask().number == 32
     assert fresh.replay().agrees
 
 
 def test_verify_finds_what_is_wrong(storage, monkeypatch):
-    monkeypatch.setattr(memory, "EVERY", 3)
+    monkeypatch.setattr(state_cache, "EVERY", 3)
     exp = create(storage)
     play(exp, 12)
     store = open_store(storage)
@@ -405,13 +406,13 @@ def test_the_commands(storage, tmp_path, capsys, monkeypatch):
     assert main(["db", "restore", copy]) == 1
     assert "--force" in capsys.readouterr().err
     assert main(["db", "restore", copy, "--force"]) == 0
-    assert "was backed up to" in capsys.readouterr().out
-    assert exp.known.decisions == 4
+    assert "were backed up to" in capsys.readouterr().out
+    assert exp.state.decisions == 4
     assert main(["db", "verify"]) == 0
-    assert "The store is sound." in capsys.readouterr().out
+    assert "No problems were found." in capsys.readouterr().out
     assert main(["db", "verify", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["ok"]
-    with exp._book.store.engine.begin() as connection:
+    with exp.session.store.engine.begin() as connection:
         drop = "ALTER TABLE ds_keys DISABLE TRIGGER USER" if "postgres" in storage else "DROP TRIGGER ds_keys_no_delete"
         connection.execute(sa.text(drop))
     assert main(["db", "verify"]) == 1
@@ -421,7 +422,7 @@ def test_the_commands(storage, tmp_path, capsys, monkeypatch):
 def lines_of_the_page():
     """The commands of docs/deploy.md, in order: backup, restore, and those of PostgreSQL's own tools."""
     page = (Path(__file__).parent.parent / "docs" / "deploy.md").read_text()
-    section = page.partition("## Backing up and restoring")[2]
+    section = page.partition("## Back up and restore")[2]
     return re.findall(r"```bash\n(.*?)```", section, re.DOTALL)
 
 
@@ -444,10 +445,10 @@ def test_the_page_on_restoring_does_what_it_says(storage, tmp_path, capsys, monk
     make, bring_back, _ = lines_of_the_page()
     exp = create(storage)
     play(exp, 5)
-    assert "The store is sound." in run_lines(make, storage, tmp_path, capsys)
+    assert "No problems were found." in run_lines(make, storage, tmp_path, capsys)
     play(exp, 3)
     assert "Restored 1 experiments, 5 decisions" in run_lines(bring_back, storage, tmp_path, capsys)
-    assert exp.known.decisions == 5
+    assert exp.state.decisions == 5
     play(exp, 3)
     assert exp.replay().agrees
 
@@ -457,6 +458,6 @@ def test_the_page_on_postgresqls_own_tools_does_what_it_says(postgres, postgres_
     exp = create(postgres_url)
     play(exp, 5)
     said = run_lines(lines_of_the_page()[2], postgres_url, tmp_path, capsys, tools(postgres))
-    assert "The store is sound." in said
+    assert "No problems were found." in said
     play(exp, 3)
-    assert exp.known.decisions == 8
+    assert exp.state.decisions == 8

@@ -33,7 +33,7 @@ CASES = {
     "name taken": (lambda e, s: create(s), NameTakenError, "name-taken", "Load it, or choose another name"),
     "unknown experiment": (lambda e, s: ds.Experiment.load("trail", storage=s), NotFoundError, "not-found", "'trial'"),
     "unknown decision": (lambda e, s: e.tell("no such id", 1.0), NotFoundError, "not-found", "pending"),
-    "decision by number": (lambda e, s: e.tell(17, 1.0), NotFoundError, "not-found", "such as ask returned"),
+    "decision by number": (lambda e, s: e.tell(17, 1.0), NotFoundError, "not-found", "id that ask returned"),
     "explain unknown": (lambda e, s: e.explain("no"), NotFoundError, "not-found", "pending"),
     "amend unknown": (lambda e, s: e.amend("no", 1.0, reason="r"), NotFoundError, "not-found", "pending"),
     "unknown arm": (lambda e, s: e.drop_arm("30 mg"), ArmError, "arm", "There are 'placebo'"),
@@ -90,7 +90,7 @@ def test_errors_name_the_remedy(sqlite_url, case):
         call(exp, sqlite_url)
     assert caught.value.code == code
     assert remedy in str(caught.value)
-    assert exp.known.state.observations == 0
+    assert exp.state.belief_state.observations == 0
     assert exp.decisions()["reward"].isna().all()
 
 
@@ -101,7 +101,7 @@ def test_a_decision_of_another_experiment(storage):
         with pytest.raises(OtherExperimentError, match="belongs to experiment 'one'") as caught:
             touch()
         assert caught.value.code == "other-experiment"
-    assert one.known.state.observations == two.known.state.observations == 0
+    assert one.state.belief_state.observations == two.state.belief_state.observations == 0
 
 
 def test_paused_and_conflict_have_codes():

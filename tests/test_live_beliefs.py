@@ -8,8 +8,9 @@ import pytest
 import sqlalchemy as sa
 
 import doublesampling as ds
-from doublesampling.live import memory, schema
-from doublesampling.live.snapshot import Snapshot
+from doublesampling.live import state_cache
+from doublesampling.live.stores import schema
+from doublesampling.live.visibility import Snapshot
 from tests.test_live_experiment import oracle
 
 BELIEFS: dict[str, Any] = {
@@ -72,7 +73,7 @@ def walk(exp: ds.Experiment, name: str, dice: random.Random, steps: int) -> None
             arms = [dice.randrange(3) for _ in range(2)]
             exp.add_history(arms, [reward(name, dice) for _ in arms], None if context is None else [context] * 2)
         elif what == "reload":
-            exp = ds.Experiment.load(exp.name, storage=exp._book.store)
+            exp = ds.Experiment.load(exp.name, storage=exp.session.store)
         if step == steps // 2 and "per-arm" not in name:
             exp.add_arm("new")
         if step == 2 * steps // 3:
@@ -81,20 +82,20 @@ def walk(exp: ds.Experiment, name: str, dice: random.Random, steps: int) -> None
 
 @pytest.mark.parametrize("name", BELIEFS)
 def test_a_random_life_is_replayed_to_the_bit(storage, name, monkeypatch):
-    monkeypatch.setattr(memory, "EVERY", 7)  # many snapshots, so that amendments reach behind them
+    monkeypatch.setattr(state_cache, "EVERY", 7)  # many snapshots, so that amendments reach behind them
     dice = random.Random(f"{name} {storage[:6]}")
     exp = ds.Experiment.create("walk", arms=["a", "b", "c"], belief=BELIEFS[name], seed=3, storage=storage)
     other = ds.Experiment.load("walk", storage=storage)
     walk(exp, name, dice, 80)
-    assert exp.known.state == oracle(exp)  # folded on the way
-    assert other.known.state == exp.known.state  # folded at the end, in one go
-    assert ds.Experiment.load("walk", storage=storage).known.digest == exp.known.digest  # from a snapshot
+    assert exp.state.belief_state == oracle(exp)  # folded on the way
+    assert other.state.belief_state == exp.state.belief_state  # folded at the end, in one go
+    assert ds.Experiment.load("walk", storage=storage).state.digest == exp.state.digest  # from a snapshot
     found = exp.replay()
     assert found.agrees, found.differences
     summary = exp.summary()
-    assert found.decisions == exp.known.decisions + summary["voided"] > 20
+    assert found.decisions == exp.state.decisions + summary["voided"] > 20
     assert summary["voided"] > 0
-    assert summary["outcomes"] + summary["history"] == exp.known.state.observations
+    assert summary["outcomes"] + summary["history"] == exp.state.belief_state.observations
     for i, which in enumerate(exp.decisions()["id"]):
         if i % 5 == 0:  # what was known then, from stored folds, has the digest of then
             told = exp.explain(which)
@@ -107,7 +108,7 @@ def came_later(exp: ds.Experiment, receipt: Any) -> int:
     seen = Snapshot.parse(receipt.snapshot)
     then: dict[Any, bool] = {}
     now: dict[Any, bool] = {}
-    with exp._book.store.reading() as connection:
+    with exp.session.store.reading() as connection:
         for row in connection.execute(sa.select(schema.outcomes).order_by(schema.outcomes.c.seq)):
             key = row.decision or row.seq
             now[key] = row.reward is not None
@@ -117,20 +118,20 @@ def came_later(exp: ds.Experiment, receipt: Any) -> int:
 
 
 @pytest.mark.parametrize("name", BELIEFS)
-def test_follow_is_update_repeated(name):
-    from doublesampling.live.knowledge import Row, follow
+def test_update_in_order_is_update_repeated(name):
+    from doublesampling.live.checkpoints import OutcomeRow, update_in_order
 
     belief, dice = BELIEFS[name], random.Random(1)
-    state, rows, rewards = belief.prior(), list[Row](), list[float]()
+    state, rows, rewards = belief.prior(), list[OutcomeRow](), list[float]()
     for i in range(50):
         context = [dice.random(), 1.0] if hasattr(BELIEFS[name], "dimension") else None
         rows.append(
-            Row(i, i, None, 1, "history", dice.randrange(3), reward(name, dice), None, i,
+            OutcomeRow(i, i, None, 1, "history", dice.randrange(3), reward(name, dice), None, i,
                 None if context is None else str(context))
         )  # fmt: skip
         rewards.append(float(rows[-1].reward or 0.0))
         state = belief.update(state, rows[-1].arm, rewards[-1], context)
-    assert follow(belief, belief.prior(), rows, rewards) == state
+    assert update_in_order(belief, belief.prior(), rows, rewards) == state
 
 
 def test_contexts_are_kept(storage):
@@ -139,7 +140,7 @@ def test_contexts_are_kept(storage):
     d = exp.ask(context=np.array([0.1, 0.2, 0.3]))
     assert exp.decision(d.id).context == [0.1, 0.2, 0.3]
     exp.tell(d.id, 2.5)
-    assert exp.known.state == belief.update(belief.prior(), d.arm, 2.5, [0.1, 0.2, 0.3])
+    assert exp.state.belief_state == belief.update(belief.prior(), d.arm, 2.5, [0.1, 0.2, 0.3])
     assert exp.posterior(context=[1, 0, 0])["mean"].shape == (2,)
     assert exp.explain(d.id).verified
 
@@ -156,6 +157,6 @@ def test_the_posterior_of_the_arms_that_are_left(sqlite_url, name):
     found = exp.posterior(context)
     assert found.loc["b", "probability_optimal"] == 0.0
     assert found["probability_optimal"].sum() == pytest.approx(1.0)
-    known = exp.known
-    alone = known.belief.marginals(known.state, context).only([0, 2]).probability_optimal
+    current = exp.state
+    alone = current.belief.marginals(current.belief_state, context).only([0, 2]).probability_optimal
     assert found["probability_optimal"].iloc[[0, 2]].tolist() == pytest.approx(alone.tolist())

@@ -10,8 +10,8 @@ from scipy import stats
 import doublesampling as ds
 from doublesampling.cli.main import main
 from doublesampling.errors import SettingError
-from doublesampling.live import schema
-from doublesampling.live.forward import characteristics
+from doublesampling.live.operating_characteristics import characteristics
+from doublesampling.live.stores import schema
 from tests.chance import FALSE_ALARM
 
 
@@ -134,7 +134,7 @@ def test_a_forged_log_fails_the_replay_command(sqlite_url, capsys):
     exp = ds.Experiment.create("trial", arms=["a", "b"], storage=sqlite_url)
     exp.tell(exp.ask().id, 1.0)
     exp.ask()
-    with exp._book.store.engine.begin() as connection:
+    with exp.session.store.engine.begin() as connection:
         connection.execute(sa.text("DROP TRIGGER ds_outcomes_no_update"))
         connection.execute(sa.text("UPDATE ds_outcomes SET reward = 0"))
     assert main(["experiment", "replay", "trial", "--storage", sqlite_url]) == 1
@@ -176,16 +176,16 @@ def test_the_design_runs_forward(sqlite_url, capsys):
     assert text.count("all equal") == 1  # of the second truth, where no arm is the best
     assert main([*words, "--json"]) == 0
     assert [row["best_arm_wins"] is None for row in json.loads(capsys.readouterr().out)] == [False, True]
-    assert exp.known.decisions == 0  # nothing was asked
+    assert exp.state.decisions == 0  # nothing was asked
 
 
 def test_a_design_runs_forward_with_the_arms_that_are_in(sqlite_url):
     exp = ds.Experiment.create("arms", arms=["a", "b", "c"], seed=3, storage=sqlite_url)
-    assert exp.design_now is exp.design
+    assert exp.current_design is exp.design
     exp.drop_arm("a")
     exp.add_arm("d")
-    assert exp.design_now.arms == ("b", "c", "d")
-    found = characteristics(exp.design_now, [0.1, 0.2, 0.9], horizon=40, realizations=50)
+    assert exp.current_design.arms == ("b", "c", "d")
+    found = characteristics(exp.current_design, [0.1, 0.2, 0.9], horizon=40, realizations=50)
     assert found.shares[2][0] > 0.5
     assert main(("experiment", "simulate", "arms", "--truth", "0.1,0.9", "--storage", sqlite_url)) == 1
 
@@ -220,7 +220,7 @@ def test_history_comes_from_a_file(sqlite_url, tmp_path, capsys):
     assert main(command) == 0
     assert "added before" in capsys.readouterr().out
     belief = exp.design.belief
-    assert exp.known.state == belief.update_batch(belief.prior(), [1, 0, 1], [1, 0, 1])
+    assert exp.state.belief_state == belief.update_batch(belief.prior(), [1, 0, 1], [1, 0, 1])
     assert main([*command, "--key", "once more", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"added": 3, "request_key": "once more"}
 
@@ -232,7 +232,7 @@ def test_history_with_a_context(sqlite_url, tmp_path):
     exp = ds.Experiment.create("c", arms=["a", "b"], belief=belief, storage=sqlite_url)
     assert main(["experiment", "history", "c", str(file), "--context", "dose", "age", "--storage", sqlite_url]) == 0
     state = belief.update(belief.update(belief.prior(), 0, 1.5, [2, 0.5]), 1, -1.0, [3, 0.25])
-    assert exp.known.state == state
+    assert exp.state.belief_state == state
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_a_history_that_does_not_fit_says_where(sqlite_url, tmp_path, capsys, te
     exp = ds.Experiment.create("trial", arms=["a", "b"], storage=sqlite_url)
     assert main(["experiment", "history", "trial", str(file), *more, "--storage", sqlite_url]) == 1
     assert message in capsys.readouterr().err
-    assert exp.known.state.observations == 0
+    assert exp.state.belief_state.observations == 0
 
 
 def test_a_history_file_that_is_not_there(sqlite_url, tmp_path, capsys):

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 import doublesampling as ds
 from doublesampling.errors import StorageFullError, StorageReadOnlyError
-from doublesampling.live.opening import open_store
+from doublesampling.live.stores import open_store
 from tests import soak, soak_replaced
 
 
@@ -62,7 +62,7 @@ def test_racers_with_one_key_get_one_decision(storage):
         thread.join()
     assert len(found) == 8
     assert len(set(found)) == 1
-    assert exp.known.decisions == 2
+    assert exp.state.decisions == 2
 
 
 def test_one_object_serves_many_threads(storage):
@@ -78,7 +78,7 @@ def test_one_object_serves_many_threads(storage):
         thread.start()
     for thread in threads:
         thread.join()
-    assert exp.known.state.observations == 60
+    assert exp.state.belief_state.observations == 60
     assert exp.replay().agrees
 
 
@@ -86,7 +86,7 @@ def test_without_the_queue_writers_still_wait(sqlite_url, monkeypatch):
     """As on Windows, which has no flock: immediate transactions wait for each other, deferred ones would fail."""
     from contextlib import nullcontext
 
-    from doublesampling.live.queue import Queue
+    from doublesampling.live.stores.queue import Queue
 
     monkeypatch.setattr(Queue, "turn", lambda self: nullcontext())
     exp, problems = soak.create(sqlite_url), []
@@ -104,7 +104,7 @@ def test_without_the_queue_writers_still_wait(sqlite_url, monkeypatch):
     for thread in threads:
         thread.join()
     assert problems == []
-    assert exp.known.state.observations == 72
+    assert exp.state.belief_state.observations == 72
 
 
 def _limit_pages(url: str, spare: int) -> None:
@@ -143,7 +143,7 @@ def test_a_read_only_file_is_said_and_can_still_be_read(sqlite_url, tmp_path):
     # the file modes do not bind root: SQLite itself is told that the file is read-only
     url = f"sqlite:///file:{tmp_path / 'trial.db'}?mode=ro&uri=true"
     reader = ds.Experiment.load("soak", storage=url)
-    assert reader.known.state.observations == 1
+    assert reader.state.belief_state.observations == 1
     assert reader.replay().agrees
     for write in (reader.ask, reader.pause):
         with pytest.raises(StorageReadOnlyError, match="Give this user write access"):
@@ -161,9 +161,9 @@ def test_a_read_only_server_is_said(postgres_url):
         connection.exec_driver_sql(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
     store.close()
     for write in (exp.ask, lambda: exp.tell(d.id, 1.0), exp.pause):
-        with pytest.raises(StorageReadOnlyError, match="Grant the right to write"):
+        with pytest.raises(StorageReadOnlyError, match="Grant write access"):
             write()
-    assert exp.known.decisions == 1
+    assert exp.state.decisions == 1
     assert soak.counts(postgres_url) == {"decisions": 1, "outcomes": 0, "told": 0}
 
 

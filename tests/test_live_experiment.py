@@ -9,8 +9,7 @@ import sqlalchemy as sa
 
 import doublesampling as ds
 from doublesampling.errors import ConflictError, PausedError, RewardError
-from doublesampling.live import schema
-from doublesampling.live.opening import open_store
+from doublesampling.live.stores import open_store, schema
 
 ARMS = ["placebo", "10 mg", "20 mg"]
 
@@ -21,11 +20,11 @@ def create(storage, name="trial", **changes):
 
 def oracle(exp):
     """The state from the latest outcomes one by one: decisions with an outcome, by their first revision."""
-    belief = exp.known.belief
-    with exp._book.store.reading() as connection:
+    belief = exp.state.belief
+    with exp.session.store.reading() as connection:
         rows = connection.execute(
             sa.select(schema.outcomes)
-            .where(schema.outcomes.c.experiment == exp._book.id)
+            .where(schema.outcomes.c.experiment == exp.session.id)
             .order_by(schema.outcomes.c.seq)
         ).all()
     values = {row.decision: row.reward for row in rows if row.decision}
@@ -65,7 +64,7 @@ def test_the_issue_word_for_word(storage):
     assert exp.drop_arm("placebo")
     assert exp.add_arm("40 mg")
     assert exp.replay().agrees
-    assert exp.known.state == oracle(exp)
+    assert exp.state.belief_state == oracle(exp)
 
 
 def test_a_decision_is_the_one_that_the_rules_make(storage):
@@ -104,7 +103,7 @@ def test_the_same_key_or_unit_is_the_same_decision(storage):
         assert again.to_dict() | {"repeated": False} == d.to_dict()
     with pytest.raises(ConflictError, match="Use a new key"):
         exp.ask(unit="patient-2", request_key="k")
-    assert exp.known.decisions == 1
+    assert exp.state.decisions == 1
     assert exp.ask().id != exp.ask().id
 
 
@@ -134,7 +133,7 @@ def test_outcomes_come_late_in_any_order_and_some_never(storage):
     for d in (opened[4], opened[0], opened[2]):
         exp.tell(d.id, 1.0)
     assert set(exp.pending()["id"]) == {opened[i].id for i in (1, 3, 5)}
-    assert exp.known.state == oracle(exp)
+    assert exp.state.belief_state == oracle(exp)
     assert exp.summary()["waiting"] == 3
     assert exp.replay().agrees
 
@@ -147,14 +146,14 @@ def test_an_imputed_outcome_counts_until_the_real_one_comes(storage):
     assert exp.tell(d.id, 0.0, imputed=True).repeated
     with pytest.raises(ConflictError):
         exp.tell(d.id, 1.0, imputed=True)
-    assert exp.known.state.beta.sum() == 4
+    assert exp.state.belief_state.beta.sum() == 4
     assert exp.pending()["status"].tolist() == ["imputed"]
     exp.ask()
     real = exp.tell(d.id, 1.0)
     assert (real.kind, real.imputed, real.revision) == ("told", False, 2)
-    assert exp.known.state == oracle(exp)
-    assert exp.known.state.alpha.sum() == 4
-    assert exp.known.state.observations == 1
+    assert exp.state.belief_state == oracle(exp)
+    assert exp.state.belief_state.alpha.sum() == 4
+    assert exp.state.belief_state.observations == 1
     assert exp.tell(d.id, 1.0, imputed=True).repeated
     with pytest.raises(ConflictError):
         exp.tell(d.id, 0.0, imputed=True)
@@ -176,10 +175,10 @@ def test_an_amendment_supersedes_and_stays_in_the_log(storage):
     assert exp.tell(d.id, 1.0).repeated  # the first tell, delivered twice
     frame = exp.decisions().set_index("id")
     assert frame.loc[d.id, ["reward", "status", "revisions", "reason"]].tolist() == [1.0, "amended", 3, two.reason]
-    with exp._book.store.reading() as connection:
+    with exp.session.store.reading() as connection:
         rows = connection.execute(sa.select(schema.outcomes).order_by(schema.outcomes.c.revision)).all()
     assert [(r.reward, r.previous) for r in rows] == [(1.0, None), (0.0, 1.0), (1.0, 0.0)]
-    assert exp.known.state == oracle(exp)
+    assert exp.state.belief_state == oracle(exp)
     assert exp.explain(before.id).arms[d.arm]["observations"] == 1
     assert exp.replay().agrees
 
@@ -190,9 +189,9 @@ def test_tell_many_is_all_or_nothing(storage):
     exp.tell(b.id, 1.0)
     with pytest.raises(ConflictError):
         exp.tell_many([(a.id, 1.0), (b.id, 0.0), (c.id, 1.0)])
-    assert exp.known.state.observations == 1
+    assert exp.state.belief_state.observations == 1
     assert [o.repeated for o in exp.tell_many({a.id: 1.0, b.id: 1.0, c.id: 0.0})] == [False, True, False]
-    assert exp.known.state.observations == 3
+    assert exp.state.belief_state.observations == 3
 
 
 def test_a_paused_experiment_decides_nothing_new(storage):
@@ -218,7 +217,7 @@ def test_dropped_and_added_arms(storage):
         assert d.arm != late.arm
         assert d.propensities[late.arm] == d.votes[late.arm] == d.probability_optimal[late.arm] == 0
     exp.tell(late.id, 1.0)
-    assert exp.known.state.counts[late.arm] == 1
+    assert exp.state.belief_state.counts[late.arm] == 1
     exp.add_arm("40 mg")
     seen = {exp.ask().arm_name for _ in range(40)}
     assert "40 mg" in seen
@@ -228,7 +227,7 @@ def test_dropped_and_added_arms(storage):
     assert posterior["probability_optimal"].sum() == pytest.approx(1.0)
     assert posterior.loc[late.arm_name, "probability_optimal"] == 0
     assert exp.replay().agrees
-    assert ds.Experiment.load("trial", storage=storage).known.digest == exp.known.digest
+    assert ds.Experiment.load("trial", storage=storage).state.digest == exp.state.digest
 
 
 @pytest.mark.parametrize("policy", [ds.UCB1(), ds.KLUCB(), ds.BayesUCB(), ds.TopTwo(), ds.EpsilonGreedy(), ds.Greedy(),
@@ -255,7 +254,7 @@ def test_history_counts_and_is_added_once(storage):
     with pytest.raises(RewardError):
         exp.add_history([0], [2], request_key="2019")
     belief = exp.design.belief
-    assert exp.known.state == belief.update_batch(belief.prior(), [0, 2, 1], [1, 0, 1])
+    assert exp.state.belief_state == belief.update_batch(belief.prior(), [0, 2, 1], [1, 0, 1])
     assert exp.ask().observations == 3
     assert exp.summary()["history"] == 3
     assert exp.replay().agrees
@@ -317,22 +316,22 @@ def test_explain_tells_what_was_known_then(storage):
 
 
 def test_without_snapshots_nothing_changes(storage, monkeypatch):
-    from doublesampling.live import memory
+    from doublesampling.live import state_cache
 
-    monkeypatch.setattr(memory, "EVERY", 2)
-    monkeypatch.setattr(memory, "MOST", 8)
+    monkeypatch.setattr(state_cache, "EVERY", 2)
+    monkeypatch.setattr(state_cache, "MOST", 8)
     exp = create(storage)
     for i in range(30):
         exp.tell(exp.ask().id, i % 2)
-    with exp._book.store.writing() as connection:
-        kept = connection.execute(sa.select(sa.func.count()).select_from(schema.snapshots)).scalar()
+    with exp.session.store.writing() as connection:
+        kept = connection.execute(sa.select(sa.func.count()).select_from(schema.checkpoints)).scalar()
         assert 3 <= kept <= 9
-    digest = ds.Experiment.load("trial", storage=storage).known.digest
-    assert digest == exp.known.digest
-    with exp._book.store.writing() as connection:
-        connection.execute(sa.delete(schema.snapshots))
-    assert ds.Experiment.load("trial", storage=storage).known.digest == digest
-    assert ds.Experiment.load("trial", storage=storage).known.decisions == 30
+    digest = ds.Experiment.load("trial", storage=storage).state.digest
+    assert digest == exp.state.digest
+    with exp.session.store.writing() as connection:
+        connection.execute(sa.delete(schema.checkpoints))
+    assert ds.Experiment.load("trial", storage=storage).state.digest == digest
+    assert ds.Experiment.load("trial", storage=storage).state.decisions == 30
 
 
 def test_experiments_of_one_store_do_not_meet(storage):
@@ -340,6 +339,6 @@ def test_experiments_of_one_store_do_not_meet(storage):
     one.tell(one.ask(unit="u", request_key="k").id, 1.0)
     d = two.ask(unit="u", request_key="k")
     assert (d.number, d.observations, d.repeated) == (1, 0, False)
-    assert two.known.decisions == 1
-    assert np.all(two.known.state.counts == 0)
-    assert open_store(storage) is one._book.store
+    assert two.state.decisions == 1
+    assert np.all(two.state.belief_state.counts == 0)
+    assert open_store(storage) is one.session.store

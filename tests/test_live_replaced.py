@@ -11,7 +11,7 @@ import pytest
 
 import doublesampling as ds
 from doublesampling.errors import StorageError, StorageReadOnlyError, StorageReplacedError
-from doublesampling.live.opening import open_store
+from doublesampling.live.stores import open_store
 from tests.test_live_experiment import create
 
 
@@ -38,8 +38,8 @@ def remove(path: Path) -> None:
 
 
 def touches(exp, decision):
-    return (exp.ask, lambda: exp.tell(decision, 1.0), exp.pause, lambda: exp.known, exp.decisions,
-            lambda: exp.void(decision, reason="r"), exp._book.store.check_writable, exp.replay)  # fmt: skip
+    return (exp.ask, lambda: exp.tell(decision, 1.0), exp.pause, lambda: exp.state, exp.decisions,
+            lambda: exp.void(decision, reason="r"), exp.session.store.check_writable, exp.replay)  # fmt: skip
 
 
 def refused(exp, decision, what):
@@ -56,7 +56,7 @@ def test_a_removed_file_takes_no_more_writes(sqlite_url, tmp_path):
     remove(tmp_path / "trial.db")
     refused(exp, d.id, "was removed")
     assert not (tmp_path / "trial.db").exists()  # nor is it made anew, by old connections or by new ones
-    exp._book.store.engine.pool.dispose()
+    exp.session.store.engine.pool.dispose()
     refused(exp, d.id, "was removed")
     assert not (tmp_path / "trial.db").exists()
 
@@ -97,18 +97,18 @@ def test_a_removed_side_file_counts_as_well(sqlite_url, tmp_path, side):
 def test_a_file_that_vanishes_before_the_commit_is_noticed(sqlite_url, tmp_path):
     exp = create(sqlite_url)
     d = exp.ask()
-    store = exp._book.store
+    store = exp.session.store
     saved = tmp_path / "elsewhere.db"
 
     def work(connection):
         (tmp_path / "trial.db").rename(saved)
 
     with pytest.raises(StorageReplacedError):
-        store.attempt(work)
+        store.run_transaction(work)
     saved.rename(tmp_path / "trial.db")  # the very same file is back: it is what was open all the time
     assert exp.tell(d.id, 1.0).reward == 1.0
     assert exp.replay().agrees
-    exp._book.store.close()
+    exp.session.store.close()
     assert stored(tmp_path / "trial.db") == 1
 
 
@@ -120,7 +120,7 @@ def test_a_process_that_loads_again_gets_the_new_file(sqlite_url, tmp_path):
     remove(tmp_path / "trial.db")
     backup.replace(tmp_path / "trial.db")
     again = ds.Experiment.load("trial", storage=sqlite_url)
-    assert again.known.state.observations == 1
+    assert again.state.belief_state.observations == 1
     again.tell(again.ask().id, 0.0)
     assert again.replay().agrees
     with pytest.raises(StorageReplacedError):  # who still holds the old one goes on being refused
@@ -142,7 +142,7 @@ def test_a_symbolic_link_may_not_be_turned(tmp_path):
 
 def test_the_check_writes_where_nothing_was_written_lately(storage, monkeypatch):
     exp = create(storage)
-    store = exp._book.store
+    store = exp.session.store
     writes: list[object] = []
     writing = type(store).writing
 
@@ -177,7 +177,7 @@ def test_the_check_says_what_a_writer_would_meet(sqlite_url, tmp_path):
 
 def test_the_check_on_a_server_that_may_only_be_read(postgres_url):
     exp = create(postgres_url)
-    store = exp._book.store
+    store = exp.session.store
     with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         name = connection.exec_driver_sql("SELECT current_database()").scalar()
         connection.exec_driver_sql(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
@@ -204,7 +204,7 @@ def test_the_files_are_their_owners_alone(tmp_path):
 
 def test_a_database_that_is_shared_on_purpose_stays_shared(tmp_path):
     exp = create(f"sqlite:///{tmp_path / 'trial.db'}")
-    exp._book.store.close()
+    exp.session.store.close()
     for side in ("-queue", "-turn"):
         (tmp_path / f"trial.db{side}").unlink()
     (tmp_path / "trial.db").chmod(0o660)
@@ -217,9 +217,9 @@ def archive(url: str, folder: Path) -> Path:
     exp = create(url)
     for i in range(5):
         exp.tell(exp.ask(unit=f"p{i}").id, i % 2)
-    exp._book.store.close()
+    exp.session.store.close()
     folder.mkdir()
-    shutil.copy(exp._book.store.path, folder / "trial.db")
+    shutil.copy(exp.session.store.path, folder / "trial.db")
     return folder / "trial.db"
 
 
@@ -249,7 +249,7 @@ for write in (exp.ask, exp.pause, lambda: exp.void(exp.decisions()["id"][0], rea
     try:
         write()
     except StorageReadOnlyError as problem:
-        assert "may only be read" in str(problem)
+        assert "is read-only" in str(problem)
     else:
         raise SystemExit("was written")
 print(sorted(os.listdir(os.path.dirname(path))))
@@ -257,7 +257,7 @@ print(sorted(os.listdir(os.path.dirname(path))))
 
 
 def test_a_read_only_archive_can_be_read_by_anybody(sqlite_url, tmp_path):
-    """As it is kept: the file may only be read, nor may anything be made beside it. Run by a user who is not root."""
+    """As it is kept: the file is read-only, nor may anything be made beside it. Run by a user who is not root."""
     import subprocess
     import sys
     import tempfile
@@ -290,7 +290,7 @@ def test_what_another_user_meets_with_an_archive(sqlite_url, tmp_path, monkeypat
     assert store.read_only
     exp = ds.Experiment.load("trial", storage=url)
     assert exp.replay().agrees
-    with pytest.raises(StorageReadOnlyError, match="may only be read"):
+    with pytest.raises(StorageReadOnlyError, match="is read-only"):
         exp.ask()
     assert [file.name for file in path.parent.iterdir() if "-queue" not in file.name and "-turn" not in file.name] == [
         "trial.db"
@@ -305,5 +305,5 @@ def test_an_old_archive_says_that_it_is_old(sqlite_url, tmp_path, monkeypatch):
     path = tmp_path / "trial.db"
     access = os.access
     monkeypatch.setattr(os, "access", lambda p, how: access(p, how) and how != os.W_OK)
-    with pytest.raises(TooOldError, match=r"schema 2.*Copy it to a place where it may be written.*on the copy"):
+    with pytest.raises(TooOldError, match=r"schema 2.*Copy it to a writable folder.*on the copy"):
         ds.Experiment.load("old", storage=f"sqlite:///{path}")

@@ -10,10 +10,9 @@ import sqlalchemy as sa
 
 import doublesampling as ds
 from doublesampling.errors import ConflictError
-from doublesampling.live import schema, upgrade
 from doublesampling.live.design import make_design
-from doublesampling.live.groups import Writer
-from doublesampling.live.opening import open_store
+from doublesampling.live.group_commit import Writer
+from doublesampling.live.stores import open_store, schema, upgrade
 from tests.test_live_experiment import create
 
 
@@ -45,8 +44,8 @@ def test_items_of_ask_many_and_single_asks_cannot_meet(storage):
 def test_a_group_takes_in_every_actor_and_scope(storage, monkeypatch):
     """One transaction for callers of many keys; each row says whose it is, and one refusal leaves the others alone."""
     exp = create(storage)
-    store, calls = exp._book.store, list[Any]()
-    attempt = store.attempt
+    store, calls = exp.session.store, list[Any]()
+    attempt = store.run_transaction
     writer = Writer()
     try:
         first = writer.ask(exp, "busy", None, None, "x")  # compiles; what follows gathers behind it
@@ -56,7 +55,7 @@ def test_a_group_takes_in_every_actor_and_scope(storage, monkeypatch):
             calls.append(work)
             return attempt(work)
 
-        monkeypatch.setattr(store, "attempt", counted)
+        monkeypatch.setattr(store, "run_transaction", counted)
         writer._jobs.put(None)  # the thread ends, and jobs gather
         writer._thread.join()
         asked = [writer.ask(exp, f"u{i}", None, "visit-1", f"key {i}", f"scope {i}") for i in range(20)]
@@ -79,7 +78,7 @@ def old_store(storage):
     """A store of schema 2 with decisions that were asked with keys."""
     store = open_store(storage)
     with store.changing() as connection:
-        upgrade._migrate(connection, "0002")
+        upgrade.migrate(connection, "0002")
     design = make_design(["a", "b"], None, None, 7, "once")
     now = datetime.datetime.now(datetime.UTC).isoformat()
     signed = {"at": now, "version": "0"}

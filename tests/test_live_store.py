@@ -7,9 +7,8 @@ import sqlalchemy as sa
 
 import doublesampling as ds
 from doublesampling.errors import NameTakenError, NotFoundError, NotOursError, StorageError, TooNewError, TooOldError
-from doublesampling.live import schema, upgrade
-from doublesampling.live.opening import open_store
-from doublesampling.live.snapshot import Snapshot
+from doublesampling.live.stores import open_store, schema, upgrade
+from doublesampling.live.visibility import Snapshot
 from tests.test_live_experiment import create
 
 
@@ -18,7 +17,7 @@ def full(storage):
     d = exp.ask(unit="u")
     exp.tell(d.id, 1.0)
     exp.pause()
-    with exp._book.store.writing() as connection:
+    with exp.session.store.writing() as connection:
         connection.execute(
             sa.text("INSERT INTO ds_eras (\"offset\", actor, at, version) VALUES (0, 'x', '2026-01-01', 'x')")
         )
@@ -53,7 +52,7 @@ CHANGES = [
 def test_nothing_can_be_updated_or_deleted(storage, statement):
     exp = full(storage)
     before = exp.decisions().to_csv()
-    with pytest.raises(sa.exc.DBAPIError, match="append-only"), exp._book.store.engine.begin() as connection:
+    with pytest.raises(sa.exc.DBAPIError, match="append-only"), exp.session.store.engine.begin() as connection:
         connection.execute(sa.text(statement))
     assert exp.decisions().to_csv() == before
     assert exp.summary()["status"] == "paused"
@@ -63,7 +62,7 @@ def test_nothing_can_be_updated_or_deleted(storage, statement):
 def test_nothing_can_be_replaced_or_truncated(storage, table):
     exp = full(storage)
     statement = f"TRUNCATE {table}" if "postgres" in storage else f"REPLACE INTO {table} SELECT * FROM {table}"
-    with pytest.raises(sa.exc.DBAPIError, match="append-only"), exp._book.store.engine.begin() as connection:
+    with pytest.raises(sa.exc.DBAPIError, match="append-only"), exp.session.store.engine.begin() as connection:
         connection.execute(sa.text(statement))
 
 
@@ -74,7 +73,7 @@ def test_replacing_by_a_second_key_is_refused_too(sqlite_url):
     statement = (
         f"REPLACE INTO ds_outcomes (reward, {', '.join(columns)}) SELECT 0, {', '.join(columns)} FROM ds_outcomes"
     )
-    with pytest.raises(sa.exc.DBAPIError, match="append-only"), exp._book.store.engine.begin() as connection:
+    with pytest.raises(sa.exc.DBAPIError, match="append-only"), exp.session.store.engine.begin() as connection:
         connection.execute(sa.text(statement))
 
 
@@ -83,7 +82,7 @@ def test_a_forged_log_is_found_out(storage):
     exp.resume()
     exp.ask()
     assert exp.replay().agrees
-    with exp._book.store.engine.begin() as connection:
+    with exp.session.store.engine.begin() as connection:
         if "postgres" in storage:
             connection.execute(sa.text("ALTER TABLE ds_outcomes DISABLE TRIGGER USER"))
         else:
@@ -99,11 +98,11 @@ def test_commits_out_of_order_are_recorded_as_they_were_seen(postgres_url):
     """A slow writer has an early number and commits late: decisions in between must not know of it, then or later."""
     exp = create(postgres_url)
     slow, quick, third = exp.ask_many(3)
-    store = exp._book.store
+    store = exp.session.store
     with store.engine.connect() as connection:
         transaction = connection.begin()
-        xid = store.draw_xid(connection, exp._book.id)
-        row = {"experiment": exp._book.id, "decision": slow.id, "revision": 1, "kind": "told", "imputed": False,
+        xid = store.draw_xid(connection, exp.session.id)
+        row = {"experiment": exp.session.id, "decision": slow.id, "revision": 1, "kind": "told", "imputed": False,
                "arm": slow.arm, "reward": 1.0, "place": xid, "xid": xid, "actor": "x", "at": slow.asked_at,
                "version": "x"}  # fmt: skip
         connection.execute(sa.insert(schema.outcomes).values(row))
@@ -120,7 +119,7 @@ def test_commits_out_of_order_are_recorded_as_they_were_seen(postgres_url):
     assert after.observations == 2
     exp.tell(third.id, 1.0)
     fresh = ds.Experiment.load("trial", storage=postgres_url)
-    assert fresh.known.digest == exp.known.digest
+    assert fresh.state.digest == exp.state.digest
     assert fresh.explain(between.id).verified
     assert sum(arm["observations"] for arm in fresh.explain(between.id).arms) == 1
     assert fresh.replay().agrees
@@ -128,12 +127,12 @@ def test_commits_out_of_order_are_recorded_as_they_were_seen(postgres_url):
 
 def test_what_is_recorded_is_what_was_read(storage, monkeypatch):
     """An outcome that is committed between two reads of one ask is in both of them, or in neither."""
-    from doublesampling.live.memory import StoredLog
+    from doublesampling.live.queries.log import ExperimentLog
 
     exp = create(storage)
     d = exp.ask()
     other = ds.Experiment.load("trial", storage=storage)
-    read = StoredLog.rows
+    read = ExperimentLog.rows
     told: list[int] = []
 
     def rows(self, since):
@@ -142,7 +141,7 @@ def test_what_is_recorded_is_what_was_read(storage, monkeypatch):
             other.tell(d.id, 1.0)
         return read(self, since)
 
-    monkeypatch.setattr(StoredLog, "rows", rows)
+    monkeypatch.setattr(ExperimentLog, "rows", rows)
     between = exp.ask()
     assert between.observations == 0
     monkeypatch.undo()
@@ -175,12 +174,12 @@ def test_no_row_is_locked_by_ask_and_tell(postgres_url):
     """Another transaction holds every row locked; asking and telling go on."""
     exp = create(postgres_url)
     d = exp.ask()
-    with exp._book.store.engine.connect() as connection, connection.begin():
+    with exp.session.store.engine.connect() as connection, connection.begin():
         for table in schema.APPEND_ONLY:
             connection.execute(sa.text(f"SELECT * FROM {table} FOR UPDATE"))
         exp.tell(d.id, 1.0)
         exp.ask()
-    assert exp.known.decisions == 2
+    assert exp.state.decisions == 2
 
 
 def test_the_schema_is_what_the_migrations_make(storage):
@@ -226,7 +225,7 @@ def test_a_dump_restored_on_a_younger_server_goes_on(postgres_url):
     exp = create(postgres_url)
     d, late = exp.ask_many(2)
     exp.tell(d.id, 1.0)
-    with exp._book.store.engine.begin() as connection:  # as if written by a server that was far ahead
+    with exp.session.store.engine.begin() as connection:  # as if written by a server that was far ahead
         for table in ("ds_decisions", "ds_outcomes"):
             connection.execute(sa.text(f"ALTER TABLE {table} DISABLE TRIGGER USER"))
             connection.execute(sa.text(f"UPDATE {table} SET xid = xid + 1000000"))
@@ -268,7 +267,7 @@ def test_other_tables_beside_ours_in_postgresql_are_left_alone(postgres_url):
 def test_paths_that_do_not_exist(tmp_path):
     with pytest.raises(StorageError, match=r"does not exist. Make it"):
         create(f"sqlite:///{tmp_path / 'no' / 'trial.db'}")
-    with pytest.raises(NotFoundError, match=r"Experiment.create makes one"):
+    with pytest.raises(NotFoundError, match=r"create one with Experiment.create"):
         ds.Experiment.load("trial", storage=f"sqlite:///{tmp_path / 'trial.db'}")
     assert not (tmp_path / "trial.db").exists()
     with pytest.raises(StorageError, match="is a folder"):
@@ -283,7 +282,7 @@ def test_paths_that_do_not_exist(tmp_path):
 
 def test_sqlite_is_set_to_lose_nothing(sqlite_url):
     exp = create(sqlite_url)
-    with exp._book.store.reading() as connection:
+    with exp.session.store.reading() as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # FULL
 
@@ -302,7 +301,7 @@ def test_a_forked_child_has_connections_of_its_own(storage):
             os._exit(1)
     assert os.waitpid(child, 0)[1] == 0
     exp.tell(exp.ask().id, 1.0)
-    assert exp.known.decisions == 3
+    assert exp.state.decisions == 3
     assert exp.replay().agrees
 
 

@@ -4,7 +4,7 @@ import pytest
 
 import doublesampling as ds
 from doublesampling.errors import ConflictError, NotFoundError, SettingError, VoidedError
-from doublesampling.live import watching
+from doublesampling.live.queries import activity, decision_pages
 from tests.test_live_experiment import create, oracle
 
 
@@ -16,9 +16,9 @@ def test_a_voided_decision_stays_in_the_log_and_counts_for_nothing(storage):
     found = exp.void(gone.id, reason="the bottle was never opened", actor="dr.who")
     assert (found.kind, found.reward, found.revision, found.actor) == ("voided", None, 2, "dr.who")
     assert exp.void(gone.id, reason="again").repeated
-    assert exp.known.state == oracle(exp)
-    assert exp.known.state.observations == 1
-    assert exp.known.decisions == 2
+    assert exp.state.belief_state == oracle(exp)
+    assert exp.state.belief_state.observations == 1
+    assert exp.state.decisions == 2
     frame = exp.decisions().set_index("id")
     assert frame.loc[gone.id, ["status", "reason"]].tolist() == ["voided", "the bottle was never opened"]
     assert frame["reward"].isna().loc[gone.id]
@@ -45,7 +45,7 @@ def test_a_voided_decision_can_never_be_told_of(storage):
         with pytest.raises(VoidedError, match="was voided \\(duplicate\\)") as caught:
             touch()
         assert caught.value.code == "voided"
-    assert exp.known.state.observations == 0
+    assert exp.state.belief_state.observations == 0
     with pytest.raises(NotFoundError):
         exp.void("nope", reason="r")
     with pytest.raises(SettingError, match="reason"):
@@ -66,7 +66,7 @@ def test_a_voided_unit_can_be_asked_anew_and_its_key_cannot(storage):
     assert third[0].id == third[1].id
     assert not third[0].repeated
     assert exp.ask(unit="patient").id == third[0].id
-    assert exp.known.decisions == 1
+    assert exp.state.decisions == 1
     assert exp.replay().agrees
 
 
@@ -80,10 +80,10 @@ def test_an_outcome_told_by_mistake_goes_back_to_unknown(storage):
     found = exp.withdraw(d.id, reason="another patient's")
     assert (found.kind, found.reward, found.revision) == ("withdrawn", None, 2)
     assert exp.withdraw(d.id, reason="again").repeated
-    assert exp.known.state == exp.design.belief.prior()
-    assert exp.known.decisions == 2
+    assert exp.state.belief_state == exp.design.belief.prior()
+    assert exp.state.decisions == 2
     assert exp.pending()["status"].tolist() == ["withdrawn", "waiting"]
-    assert [row["status"] for row in watching.page(exp._book, waiting=True)[0]] == ["withdrawn", "waiting"]
+    assert [row["status"] for row in decision_pages.page(exp.session, waiting=True)[0]] == ["withdrawn", "waiting"]
     assert exp.summary()["withdrawn"] == 1
     with pytest.raises(ConflictError, match="Use tell"):
         exp.amend(d.id, 0.0, reason="r")
@@ -91,7 +91,7 @@ def test_an_outcome_told_by_mistake_goes_back_to_unknown(storage):
     assert exp.tell(d.id, 0.0).repeated
     with pytest.raises(ConflictError, match="amend"):
         exp.tell(d.id, 1.0)
-    assert exp.known.state == oracle(exp)
+    assert exp.state.belief_state == oracle(exp)
     assert exp.explain(between.id).arms[d.arm]["observations"] == 1
     assert exp.explain(between.id).unknown_then == 0
     assert exp.replay().agrees
@@ -106,7 +106,7 @@ def test_times_do_not_count_what_was_voided(storage):
     batch = exp.ask_many(2)
     assert [d.time for d in batch] == [3, 4]
     assert [d.number for d in batch] == [5, 6]
-    assert ds.Experiment.load("trial", storage=storage).known.decisions == 4
+    assert ds.Experiment.load("trial", storage=storage).state.decisions == 4
     assert exp.replay().agrees
 
 
@@ -118,7 +118,7 @@ def test_waiting_times_leave_voided_decisions_out(storage):
     exp.tell_many({told.id: 1.0, withdrawn.id: 1.0})
     exp.withdraw(withdrawn.id, reason="r")
     exp.void(voided.id, reason="r")
-    found = watching.delays(exp._book, datetime.datetime.now(datetime.UTC))
+    found = activity.delays(exp.session, datetime.datetime.now(datetime.UTC))
     assert (found["looked_at"], found["waiting"]) == (3, 2)
 
 
@@ -142,6 +142,6 @@ def test_a_tell_and_a_void_at_the_same_moment_have_one_order(storage):
         assert exp.void(decision.id, reason="race").kind == "voided"
         other.join()
         assert found[0] in ("told", "voided")
-    assert exp.known.state.observations == 0
-    assert exp.known.decisions == 0
+    assert exp.state.belief_state.observations == 0
+    assert exp.state.decisions == 0
     assert exp.replay().agrees

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from doublesampling.live.opening import open_store
+from doublesampling.live.stores import open_store
 from doublesampling.service import keys
 from doublesampling.service.app import create_app
 from tests.service import asked, client, make_key, trial
@@ -60,7 +60,7 @@ OUTSIDE_THE_SCHEMA = {"/", "/openapi.json", "/static"}
 
 def two_seconds_later(c):
     """Let the service read the keys again."""
-    c.app.state.desk.ring._read_at = -1e9
+    c.app.state.service.key_cache._read_at = -1e9
 
 
 def documented(app):
@@ -80,7 +80,7 @@ def test_every_route_is_in_the_table(sqlite_url):
     app = create_app(sqlite_url)
     assert documented(app) == set(ROUTES)
     assert set(every_path(app.routes)) == {path for _, path in ROUTES} | OUTSIDE_THE_SCHEMA  # none is hidden
-    app.state.desk.close()
+    app.state.service.close()
 
 
 @pytest.fixture(scope="module")

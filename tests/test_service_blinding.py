@@ -7,7 +7,7 @@ import pytest
 from hypothesis import strategies as st
 
 import doublesampling as ds
-from doublesampling.live.opening import open_store
+from doublesampling.live.stores import open_store
 from doublesampling.service import keys
 from tests.service import client, problem, trial
 
@@ -36,7 +36,7 @@ class House:
                     exp.amend(d.id, float((i % 3 == 0) ^ flip), reason="checked")
             for i, d in enumerate(made):
                 self.names[d.id] = f"<{exp.name} {i}>"
-        self.names |= {exp._book.actor: "<server>" for exp in trials}
+        self.names |= {exp.session.actor: "<server>" for exp in trials}
 
     def plain(self, answer):
         """An answer with ids, keys and times replaced by names that both stores share."""
@@ -191,7 +191,7 @@ def test_blind_keys_see_codes_where_arms_are_coded(houses):
     true = house.ids["coded"][2]
     assert (made["arm"], made["arm_name"]) == (None, f"K{true.arm + 1}")
     admin = {"Authorization": f"Bearer {keys.create(open_store(house.url), 'admin')[1]}"}
-    c.app.state.desk.ring._read_at = -1e9
+    c.app.state.service.key_cache._read_at = -1e9
     seen = c.post("/v1/experiments/coded/decisions", json={"unit": "u2"}, headers=admin).json()
     assert (seen["arm_name"], seen["arm_code"]) == (true.arm_name, f"K{true.arm + 1}")
     listed = c.get("/v1/experiments", headers=writer).json()["experiments"]

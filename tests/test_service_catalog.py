@@ -7,7 +7,7 @@ import pytest
 from doublesampling import beliefs, policies
 from doublesampling.errors import SettingError
 from doublesampling.live.design import kinds
-from doublesampling.service.catalog import CHOICES
+from doublesampling.service.routes.catalog import CHOICES
 from tests.service import client, problem
 
 
@@ -59,7 +59,7 @@ WRONG = [
     ({"name": ""}, "name must not be empty."),
     ({"seed": "x"}, "seed must be a whole number."),
     ({"seed": -1}, "seed must be at least 0."),
-    ({"colour": 1}, "colour is not known here."),
+    ({"colour": 1}, "colour is not a known field."),
     ({"belief": {"kind": "LinearGaussian"}}, "dimension"),
     ({"policy": {"kind": "DoubleSampling", "settings": {"horizon": 0}}}, "horizon must be"),
 ]

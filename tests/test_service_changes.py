@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import doublesampling as ds
-from doublesampling.live.opening import open_store
+from doublesampling.live.stores import open_store
 from doublesampling.service import access_log
 from tests.service import asked, client, make_key, problem, trial
 
@@ -30,7 +30,7 @@ def test_arms_are_added_and_dropped(c, storage):
     assert (dropped["changed"], [arm["active"] for arm in dropped["arms"]]) == (True, [True, False, True, True])
     assert not c.post(f"{address}/arms/drop", json={"arm": "b"}).json()["changed"]
     problem(c.post(f"{address}/arms/drop", json={"arm": "nobody"}), 422, "arm")
-    assert ds.Experiment.load("trial", storage=storage).known.active == (0, 2, 3)
+    assert ds.Experiment.load("trial", storage=storage).state.active == (0, 2, 3)
 
 
 def test_history_is_added_once(c):
@@ -90,7 +90,7 @@ def test_an_outcome_is_told_by_the_name_of_its_unit(c):
 
 
 def test_waiting_decisions_come_oldest_first_and_can_be_searched(c, monkeypatch):
-    monkeypatch.setattr("doublesampling.live.watching._WINDOW", 5)
+    monkeypatch.setattr("doublesampling.live.queries.decision_pages.WINDOW", 5)
     address = trial(c)
     ids = [asked(c, address, f"Patient-{i}") for i in range(12)]
     for i in (0, 1, 2, 5):
@@ -110,20 +110,20 @@ def test_waiting_decisions_come_oldest_first_and_can_be_searched(c, monkeypatch)
 
 
 def test_a_search_for_waiting_ones_begins_where_the_last_one_came_to(c, monkeypatch):
-    monkeypatch.setattr("doublesampling.service.waiting.SETTLED", -pd.Timedelta(days=1).to_pytimedelta())
-    address, desk = trial(c), c.app.state.desk
+    monkeypatch.setattr("doublesampling.service.pending_start.SETTLED", -pd.Timedelta(days=1).to_pytimedelta())
+    address, service = trial(c), c.app.state.service
     ids = [asked(c, address) for _ in range(6)]
     for each in ids[:4]:
         c.put(f"{address}/decisions/{each}/outcome", json={"reward": 1})
     assert [row["id"] for row in c.get(f"{address}/waiting").json()["decisions"]] == ids[4:]
-    assert desk.waiting.found["trial"] == (4, 0)
+    assert service.pending_start.found["trial"] == (4, 0)
     c.post(f"{address}/decisions/{ids[1]}/withdrawals", json={"reason": "wrong patient"})
     assert [row["id"] for row in c.get(f"{address}/waiting").json()["decisions"]] == [ids[1], *ids[4:]]
 
 
 def own_id(c, header):
     """The id of a key."""
-    return c.app.state.desk.ring.find(header["Authorization"].removeprefix("Bearer ")).owner
+    return c.app.state.service.key_cache.find(header["Authorization"].removeprefix("Bearer ")).owner
 
 
 def test_a_key_lists_the_units_that_it_asked_for(storage):
@@ -142,7 +142,7 @@ def test_a_key_lists_the_units_that_it_asked_for(storage):
             if after is None:
                 break
         assert mine == ["u0", "u2", "u4", "u6"]
-        c.app.state.desk.waiting.found[f"trial\n{own_id(c, one)}"] = (3, 0)  # as after a minute
+        c.app.state.service.pending_start.found[f"trial\n{own_id(c, one)}"] = (3, 0)  # as after a minute
         again = c.get(f"{address}/units", headers=one).json()["units"]
         assert [each["unit"] for each in again] == ["u4", "u6"]
         found = c.get(f"{address}/units", params={"search": "U3"}, headers=two).json()["units"]
@@ -153,7 +153,7 @@ def test_a_key_lists_the_units_that_it_asked_for(storage):
 
 
 def test_the_audit_trail_over_http_is_that_of_python(c, storage, monkeypatch):
-    monkeypatch.setattr("doublesampling.service.export._PAGE", 3)
+    monkeypatch.setattr("doublesampling.service.routes.export._PAGE", 3)
     address = trial(c)
     made = asked(c, address, "=cmd|' /C calc'!A0")
     c.put(f"{address}/decisions/{made}/outcome", json={"reward": 1})
@@ -245,14 +245,14 @@ def test_a_store_that_cannot_be_written_is_still_read(sqlite_url, monkeypatch, c
 
     with client(sqlite_url) as c:
         address = trial(c)
-        desk = c.app.state.desk
+        service = c.app.state.service
 
         def full():
             raise StorageFullError("No room.")
 
-        monkeypatch.setattr(desk.store, "writing", full)
+        monkeypatch.setattr(service.store, "writing", full)
         assert c.get(f"{address}/overview").status_code == 200
-        desk.reads.flush()
+        service.access_log.flush()
         assert "access log: this machine, no key overview trial" in caplog.text
         monkeypatch.undo()
 
@@ -274,17 +274,17 @@ def test_a_removed_file_is_not_healthy(sqlite_url, tmp_path):
         assert c.get("/healthz").status_code == 200
         for file in tmp_path.glob("trial.db*"):
             file.unlink()
-        c.app.state.desk._looked_at = 0.0
+        c.app.state.service._checked_at = 0.0
         problem(c.get("/healthz"), 503, "storage-replaced")
         problem(c.post(f"{address}/decisions"), 503, "storage-replaced")
 
 
 def test_what_was_derived_from_a_restored_store_is_dropped(sqlite_url):
     with client(sqlite_url) as c:
-        address, desk = trial(c), c.app.state.desk
+        address, service = trial(c), c.app.state.service
         asked(c, address)
         c.get(f"{address}/overview")
-        held = desk._open["trial"]
-        desk.store.version += 1  # a restore was noticed
+        held = service._open["trial"]
+        service.store.version += 1  # a restore was noticed
         assert c.get(f"{address}/overview").status_code == 200
-        assert desk._open["trial"] is not held
+        assert service._open["trial"] is not held

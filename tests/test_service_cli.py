@@ -8,7 +8,7 @@ import urllib.request
 import pytest
 
 from doublesampling.cli.main import main
-from doublesampling.live.opening import open_store
+from doublesampling.live.stores import open_store
 from doublesampling.service.access_log import AccessLog
 from tests.service import make_key, served
 
@@ -27,7 +27,7 @@ def test_keys_are_made_listed_and_revoked(capsys, sqlite_url):
     assert status == 0
     assert out.startswith("ds_")
     assert len(out.strip()) == 46  # 256 bits
-    assert "shown this once" in err
+    assert "shown only now" in err
     status, listed, _ = command(capsys, "key", "list", *where)
     assert "ward 3" in listed
     assert out.strip() not in listed
@@ -52,7 +52,7 @@ def test_keys_expire_rotate_and_leave_a_log(capsys, sqlite_url):
     assert "rotated, ends" in command(capsys, "key", "list", *where)[1]
     status, _, err = command(capsys, "key", "create", "--role", "reader", "--expires", "2020-01-01", *where)
     assert (status, "in the future" in err) == (1, True)
-    assert "Nobody has read" in command(capsys, "key", "log", *where)[1]
+    assert "access log is empty" in command(capsys, "key", "log", *where)[1]
     log = AccessLog(open_store(sqlite_url))
     log.note("key 1 (ward)", "export_csv", "trial")
     log.flush()
@@ -98,7 +98,7 @@ def test_a_port_that_is_taken_is_refused_in_a_line(capsys, sqlite_url):
         port = str(other.getsockname()[1])
         status, out, err = command(capsys, "serve", "--port", port, "--storage", sqlite_url)
     assert (status, out) == (1, "")
-    assert f"port {port} cannot be served from" in err
+    assert f"Cannot listen at 127.0.0.1 port {port}" in err
     assert "Choose another --port" in err
 
 
@@ -109,7 +109,7 @@ def test_serve_says_where_it_is_and_that_it_has_no_keys(sqlite_url):
         process.terminate()
         out, err = process.communicate(timeout=30)
     assert f"Dashboard: {address}/" in out
-    assert "No keys: bound to this machine only" in out
+    assert "No keys: only this machine is served" in out
     assert "Traceback" not in err
 
 

@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 import uvicorn
 
-from doublesampling.live.opening import open_store
+from doublesampling.live.stores import open_store
 from doublesampling.service import keys
 from doublesampling.service.app import create_app
 from tests.service import asked, client, free_port, make_key, problem, trial

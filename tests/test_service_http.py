@@ -98,7 +98,7 @@ def test_a_decision_is_explained(c):
     assert found["verified"]
     assert found["decision"]["id"] == made
     assert found["outcome"] is None
-    assert "seemed the best with probability" in found["why"]
+    assert "was the best arm with probability" in found["why"]
     assert sum(arm["observations"] for arm in found["arms"]) == 1
 
 
@@ -135,7 +135,7 @@ def test_results_agree_with_the_live_layer(c, storage):
 
 
 def test_exports_are_what_the_live_layer_exports(c, storage, monkeypatch):
-    monkeypatch.setattr("doublesampling.service.export._PAGE", 4)  # several pages
+    monkeypatch.setattr("doublesampling.service.routes.export._PAGE", 4)  # several pages
     address = trial(c)
     for i in range(10):
         made = asked(c, address, unit='x=1,"y"' if i == 9 else None)
@@ -216,7 +216,7 @@ def test_pieces_of_a_simulation_make_a_whole():
     """Means and errors of the pieces, put together, are those of all realizations at once."""
     from types import SimpleNamespace
 
-    from doublesampling.service.whatif import _pooled
+    from doublesampling.service.routes.simulations import _pooled
 
     values = np.random.default_rng(1).gamma(2.0, size=200)
 

@@ -8,8 +8,7 @@ import sqlalchemy as sa
 import doublesampling as ds
 from doublesampling.cli.key import parse_duration, parse_expiry
 from doublesampling.errors import ConflictError, SettingError, TooOldError
-from doublesampling.live import schema, upgrade
-from doublesampling.live.opening import open_store
+from doublesampling.live.stores import open_store, schema, upgrade
 from doublesampling.service import keys
 from tests.service import asked, client, trial
 from tests.test_service_access import two_seconds_later
@@ -21,7 +20,7 @@ def old_store(storage, version):
     """A store as an earlier version of the package made it."""
     store = open_store(storage)
     with store.changing() as connection:
-        upgrade._migrate(connection, version)
+        upgrade.migrate(connection, version)
     return store
 
 

@@ -4,9 +4,10 @@ import pytest
 import sqlalchemy as sa
 
 import doublesampling as ds
-from doublesampling.live import explain, watching
-from doublesampling.live.memory import StoredLog
-from doublesampling.live.tally import Tally
+from doublesampling.live import explain
+from doublesampling.live.queries import decision_pages
+from doublesampling.live.queries.allocation_counts import AllocationCounts
+from doublesampling.live.queries.log import ExperimentLog
 
 
 @pytest.fixture
@@ -36,49 +37,49 @@ def rows_read(exp, work):
 
 
 def test_an_explanation_starts_from_a_stored_fold_and_is_the_same(exp, monkeypatch):
-    frame, used, older = exp.decisions(), [], StoredLog.older
+    frame, used, older = exp.decisions(), [], ExperimentLog.checkpoint_before
 
     def watched(self, place):
         used.append(older(self, place))
         return used[-1]
 
-    monkeypatch.setattr(StoredLog, "older", watched)
+    monkeypatch.setattr(ExperimentLog, "checkpoint_before", watched)
     for number in (0, 700, 1199, 1200):
         which = frame["id"].iloc[number]
-        monkeypatch.setattr(explain, "_LONG", 10**9)
+        monkeypatch.setattr(explain, "LONG", 10**9)
         whole = exp.explain(which).to_dict()
         assert whole["verified"]
-        monkeypatch.setattr(explain, "_LONG", 0)
+        monkeypatch.setattr(explain, "LONG", 0)
         assert exp.explain(which).to_dict() == whole
     assert any(fold is not None for fold in used)
 
 
 def test_a_page_reads_a_page(exp):
-    book = exp._book
-    assert rows_read(exp, lambda: watching.page(book, before=2**62, limit=20)) <= 25
-    assert rows_read(exp, lambda: watching.sample(book, 50)) <= 60
+    session = exp.session
+    assert rows_read(exp, lambda: decision_pages.page(session, before=2**62, limit=20)) <= 25
+    assert rows_read(exp, lambda: decision_pages.sample(session, 50)) <= 60
 
 
 def test_pending_ones_are_found_a_stretch_at_a_time(exp, monkeypatch):
-    monkeypatch.setattr(watching, "_WINDOW", 150)
+    monkeypatch.setattr(decision_pages, "WINDOW", 150)
     wanted = exp.pending()["number"].tolist()
     found: list[int] = []
     before: int | None = 2**62
     while before is not None:
-        rows, before = watching.page(exp._book, before=before, limit=3, waiting=True)
+        rows, before = decision_pages.page(exp.session, before=before, limit=3, waiting=True)
         found += [row["number"] for row in rows]
     assert sorted(found) == wanted
     found = []
     after: int | None = 0
     while after is not None:
-        rows, after = watching.page(exp._book, after=after, limit=3, waiting=True)
+        rows, after = decision_pages.page(exp.session, after=after, limit=3, waiting=True)
         found += [row["number"] for row in rows]
     assert found == wanted
 
 
 def test_a_tally_in_bites_is_a_tally_at_once(exp, monkeypatch):
-    monkeypatch.setattr("doublesampling.live.tally._MARKS", 20)
-    bites, once = Tally(exp._book), Tally(exp._book)
+    monkeypatch.setattr("doublesampling.live.queries.allocation_counts._MARKS", 20)
+    bites, once = AllocationCounts(exp.session), AllocationCounts(exp.session)
     once.advance(10**6)
     while not bites.complete:
         bites.advance(97)
@@ -87,7 +88,7 @@ def test_a_tally_in_bites_is_a_tally_at_once(exp, monkeypatch):
     for tally in (bites, once):
         assert tally.counts.tolist() == counts
         assert len(tally.marks) <= 40
-        for mark in tally.allocation():
+        for mark in tally.history():
             upto = frame[frame["number"] <= mark["number"]]
             assert mark["counts"] == [int((upto["arm"] == arm).sum()) for arm in range(2)]
     assert bites.deviation(2) == [pytest.approx(row) for row in once.deviation(2)]
@@ -95,7 +96,7 @@ def test_a_tally_in_bites_is_a_tally_at_once(exp, monkeypatch):
 
 def test_played_far_from_the_propensities_is_noticed(exp):
     """A log whose arms do not follow its propensities: the distance shows it."""
-    tally = Tally(exp._book)
+    tally = AllocationCounts(exp.session)
     tally.advance(10**6)
     honest = [abs(row["deviations"] or 0.0) for row in tally.deviation(2)]
     assert max(honest) < 4

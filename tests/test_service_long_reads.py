@@ -75,26 +75,26 @@ def test_one_reader_leaves_places_for_another(sqlite_url, gate):
 
 def test_files_at_once_are_counted(sqlite_url):
     with client(sqlite_url) as c:
-        address, desk = trial(c), c.app.state.desk
-        with desk.exporting("somebody"), desk.exporting("somebody"):
+        address, service = trial(c), c.app.state.service
+        with service.exporting("somebody"), service.exporting("somebody"):
             assert c.get(f"{address}/export.csv").status_code == 200
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr("doublesampling.service.pools.EXPORTS", 2)
                 problem(c.get(f"{address}/export.csv"), 429, "too-many")
-        assert desk._exports.total() == 0
+        assert service._exports.total() == 0
         assert c.get(f"{address}/export.jsonl").status_code == 200
 
 
 def test_health_looks_once_a_second_and_tells_a_store_that_hangs(sqlite_url, monkeypatch):
     with client(sqlite_url) as c:
-        desk, looks = c.app.state.desk, []
-        monkeypatch.setattr(desk, "_try_store", lambda: looks.append(1))
+        service, looks = c.app.state.service, []
+        monkeypatch.setattr(service, "_check_store", lambda: looks.append(1))
         assert all(c.get("/healthz").status_code == 200 for _ in range(20))
         assert len(looks) <= 3
-        monkeypatch.setattr("doublesampling.service.desk._HANGS", 0.2)
-        monkeypatch.setattr("doublesampling.service.desk._HEALTH", 0.0)
+        monkeypatch.setattr("doublesampling.service.state._TIMEOUT", 0.2)
+        monkeypatch.setattr("doublesampling.service.state._HEALTH", 0.0)
         stuck = threading.Event()
-        monkeypatch.setattr(desk, "_try_store", lambda: stuck.wait(30))
+        monkeypatch.setattr(service, "_check_store", lambda: stuck.wait(30))
         problem(c.get("/healthz"), 503, "storage")
         assert c.get("/v1/me").status_code == 200  # keys are not held up by it
         stuck.set()

@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 
 import doublesampling as ds
-from doublesampling.live.outcome_counts import OutcomeCounts
-from doublesampling.service import overview
-from doublesampling.service.cache import AnswerCache, Budget, Made, respond
-from doublesampling.service.findings import Mood
+from doublesampling.live.queries.outcome_counts import OutcomeCounts
+from doublesampling.service.response_cache import Budget, Computed, ResponseCache, to_response
+from doublesampling.service.routes import overview
+from doublesampling.service.schemas.results import AllocationMood
 from tests.service import asked, client, problem, trial
 
 
@@ -53,7 +53,7 @@ def test_counts_are_those_of_the_summary(exp, storage):
 
 
 def test_counts_that_are_topped_up_are_counts_from_the_start(exp):
-    running = OutcomeCounts(exp._book)
+    running = OutcomeCounts(exp.session)
     running.read(3)
     for i in range(20):
         d = exp.ask()
@@ -64,10 +64,10 @@ def test_counts_that_are_topped_up_are_counts_from_the_start(exp):
             exp.withdraw(d.id, reason="r")
         if i % 7 == 0:
             exp.void(d.id, reason="r")
-        again, fresh = running.read(3), OutcomeCounts(exp._book).read(3)
+        again, fresh = running.read(3), OutcomeCounts(exp.session).read(3)
         for name in ("outcomes", "total", "history", "history_total", "voided"):
             assert getattr(again, name) == pytest.approx(getattr(fresh, name)), name
-        assert [change.kind for change in again.changes] == [change.kind for change in fresh.changes]
+        assert [change.kind for change in again.corrections] == [change.kind for change in fresh.corrections]
     assert fresh.outcomes.sum() == exp.summary()["outcomes"]
 
 
@@ -97,7 +97,7 @@ def test_the_difference_of_two_normal_arms_is_normal(sqlite_url):
 def test_the_difference_of_two_beta_arms(sqlite_url):
     exp = ds.Experiment.create("trial", arms=["a", "b"], seed=1, storage=sqlite_url)
     exp.add_history(["a"] * 20 + ["b"] * 12, [1] * 5 + [0] * 15 + [1] * 9 + [0] * 3)
-    draws = exp.known.belief.marginals(exp.known.state).draws(200_000, seed=1)
+    draws = exp.state.belief.marginals(exp.state.belief_state).draws(200_000, seed=1)
     apart = draws[:, 1] - draws[:, 0]
     with client(sqlite_url) as c:
         found = c.get("/v1/experiments/trial/overview").json()["arms"][1]
@@ -117,7 +117,7 @@ def test_even_odds_are_exploring_however_many_candidates_are_drawn(sqlite_url):
         assert found["arms"][0]["next_allocation"] == pytest.approx(0.5, abs=0.1)
         assert found["mood"]["word"] == "exploring"
         ds.Experiment.load("trial", storage=sqlite_url).add_history(["a"] * 40 + ["b"] * 40, [1] * 36 + [0] * 44)
-        c.app.state.desk.answers.wrote("trial")
+        c.app.state.service.responses.wrote("trial")
         sure = c.get(f"{address}/overview").json()
         assert (sure["mood"]["word"], sure["mood"]["arm"]) == ("exploiting", 0)
 
@@ -127,7 +127,9 @@ def test_mood_speaks_from_propensities(arms):
     even = [1 / arms] * arms
     every = tuple(range(arms))
     assert overview.mood(even, every).word == "exploring"
-    assert overview.mood([0.7, *[0.3 / (arms - 1)] * (arms - 1)], every) == Mood(word="leaning", arm=0, probability=0.7)
+    assert overview.mood([0.7, *[0.3 / (arms - 1)] * (arms - 1)], every) == AllocationMood(
+        word="leaning", arm=0, probability=0.7
+    )
     assert overview.mood([*[0.02 / (arms - 1)] * (arms - 1), 0.98], every).arm == arms - 1
     assert overview.mood([None] * arms, every).word == "unknown"
 
@@ -175,7 +177,7 @@ def test_happenings_are_marked_with_their_place_and_reason(exp, storage):
 
 def test_an_answer_is_computed_once_for_all_who_ask(sqlite_url):
     with client(sqlite_url) as c, concurrent.futures.ThreadPoolExecutor(16) as crowd:
-        address, answers = trial(c), c.app.state.desk.answers
+        address, answers = trial(c), c.app.state.service.responses
         asked(c, address)
         before = answers.computed
         found = list(crowd.map(lambda _: c.get(f"{address}/overview"), range(32)))
@@ -206,17 +208,17 @@ def test_a_budget_is_a_share_of_the_time():
 
 def test_without_budget_an_old_answer_is_given_until_it_is_too_old(monkeypatch):
     async def work():
-        cache, made = AnswerCache(Budget(share=0.0, most=1.0)), []
+        cache, made = ResponseCache(Budget(share=0.0, most=1.0)), []
 
         async def compute(kept):
             made.append(kept)
-            return Made(f"v{len(made)}", f"{len(made)}".encode(), 2.0)
+            return Computed(f"v{len(made)}", f"{len(made)}".encode(), 2.0)
 
         first = await cache.get("trial", "q", compute)
         cache.budget.spend(5.0)
         cache.wrote("trial")
         assert await cache.get("trial", "q", compute, pause=0.0) is first  # nothing is left to spend
-        monkeypatch.setattr("doublesampling.service.cache._OLDEST", -1.0)
+        monkeypatch.setattr("doublesampling.service.response_cache._OLDEST", -1.0)
         second = await cache.get("trial", "q", compute, pause=-1.0)
         assert (second.body, made) == (b"2", [None, "v1"])
         assert not cache.affordable("trial", "another")
@@ -227,13 +229,13 @@ def test_without_budget_an_old_answer_is_given_until_it_is_too_old(monkeypatch):
 
 def test_who_has_just_written_sees_it_also_without_budget():
     async def work():
-        cache, made = AnswerCache(Budget(share=0.0, most=1.0)), []
+        cache, made = ResponseCache(Budget(share=0.0, most=1.0)), []
 
         async def compute(kept):
             made.append(kept)
             mine = len(made)
             await asyncio.sleep(0.02)
-            return Made(f"v{mine}", f"{mine}".encode(), 0.0)
+            return Computed(f"v{mine}", f"{mine}".encode(), 0.0)
 
         await cache.get("e", "q", compute)
         cache.budget.spend(10.0)
@@ -254,25 +256,25 @@ def test_a_fresh_answer_over_http(sqlite_url):
     with client(sqlite_url) as c:
         address = trial(c)
         c.get(f"{address}/overview")
-        c.app.state.desk.answers.budget.spend(1000.0)
+        c.app.state.service.responses.budget.spend(1000.0)
         ds.Experiment.load("trial", storage=sqlite_url).ask()
         found = c.get(f"{address}/overview", headers={"Cache-Control": "no-cache"}).json()
         assert found["experiment"]["results"]["decisions"] == 1
 
 
-def test_answers_take_no_more_memory_than_they_may(monkeypatch):
-    monkeypatch.setattr("doublesampling.service.cache._BYTES", 1000)
+def test_responses_take_no_more_memory_than_they_may(monkeypatch):
+    monkeypatch.setattr("doublesampling.service.response_cache._BYTES", 1000)
 
     async def work():
-        cache = AnswerCache()
+        cache = ResponseCache()
         for i in range(20):
             for _ in range(2):  # the second time it is replaced
 
                 async def compute(_, i=i):
-                    return Made(f"{time.monotonic()}", b"x" * 300, 0.0)
+                    return Computed(f"{time.monotonic()}", b"x" * 300, 0.0)
 
                 await cache.get("e", i, compute, pause=-1.0)
-        assert list(cache._answers) == [("e", 17), ("e", 18), ("e", 19)]
+        assert list(cache._responses) == [("e", 17), ("e", 18), ("e", 19)]
         assert cache._size == 900
         assert len(cache._looked) == 3
 
@@ -289,14 +291,14 @@ def test_answers_take_no_more_memory_than_they_may(monkeypatch):
 
 def test_the_same_version_is_not_computed_again_and_failures_are_not_kept():
     async def work():
-        cache, calls = AnswerCache(), []
+        cache, calls = ResponseCache(), []
 
         async def compute(kept):
             calls.append(kept)
             await asyncio.sleep(0.01)
             if len(calls) == 1:
                 raise ValueError("the first fails")
-            return Made("v", None if kept == "v" else b"{}", 0.0)
+            return Computed("v", None if kept == "v" else b"{}", 0.0)
 
         failed = await asyncio.gather(*(cache.get("e", "q", compute) for _ in range(5)), return_exceptions=True)
         assert [type(each) for each in failed] == [ValueError] * 5
@@ -304,18 +306,18 @@ def test_the_same_version_is_not_computed_again_and_failures_are_not_kept():
         first = await cache.get("e", "q", compute)
         assert await cache.get("e", "q", compute, pause=-1.0) is first
         assert calls == [None, None, "v"]
-        assert respond(first, f'"x", {first.tag}').status_code == 304
+        assert to_response(first, f'"x", {first.tag}').status_code == 304
 
     run(work)
 
 
-def test_answers_that_nobody_has_asked_before_wait_with_the_long_reads(sqlite_url):
+def test_responses_that_nobody_has_asked_before_wait_with_the_long_reads(sqlite_url):
     """Asking at ever new contexts does not go around the budget."""
     with client(sqlite_url) as c:
         address = trial(c, belief={"kind": "LinearGaussian", "settings": {"dimension": 1}})
-        desk = c.app.state.desk
+        service = c.app.state.service
         c.get(f"{address}/overview")
-        desk.answers.budget.spend(1000.0)
+        service.responses.budget.spend(1000.0)
         assert c.get(f"{address}/overview").status_code == 200  # it is kept
         assert c.get(f"{address}/overview", params={"context": "0.25"}).status_code == 200
         with pytest.MonkeyPatch.context() as patch:

@@ -7,7 +7,7 @@ import pytest
 
 import doublesampling as ds
 from doublesampling import errors
-from doublesampling.service.guard import BODY
+from doublesampling.service.middleware import BODY
 from tests.service import asked, client, problem, trial
 
 
@@ -65,7 +65,7 @@ def test_a_request_that_takes_too_long_is_given_up(sqlite_url, monkeypatch):
     ds.Experiment.create("trial", arms=["a", "b"], seed=1, storage=sqlite_url)
     with client(sqlite_url, seconds=1.0) as c:
         address = "/v1/experiments/trial"
-        monkeypatch.setattr("doublesampling.service.results._posterior", lambda *_: time.sleep(3.0))
+        monkeypatch.setattr("doublesampling.service.routes.results._posterior", lambda *_: time.sleep(3.0))
         answer = c.get(f"{address}/posterior")
         assert "nothing counts twice" in problem(answer, 503, "timeout")
         assert answer.headers["retry-after"] == "1"
@@ -77,7 +77,7 @@ def test_no_trace_leaves_the_server(sqlite_url, monkeypatch, caplog):
 
     with client(sqlite_url) as c:
         address = trial(c)
-        monkeypatch.setattr("doublesampling.service.results._posterior", broken)
+        monkeypatch.setattr("doublesampling.service.routes.results._posterior", broken)
         with caplog.at_level(logging.ERROR):
             answer = c.get(f"{address}/posterior")
         assert "secret" not in answer.text

@@ -12,7 +12,7 @@ import pytest
 
 import doublesampling as ds
 from doublesampling.errors import ConflictError, ContextError
-from doublesampling.live.groups import Writer
+from doublesampling.live.group_commit import Writer
 from tests.service import served
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Gaussian,
         LinearGaussian,
         Logistic,
+        OwnBelief,
     )
     from doublesampling.decision import Decision, decide, decide_from_draws, probability_optimal
     from doublesampling.engine.simulate import simulate
@@ -73,6 +74,7 @@ _ROOMS = {
     "Logistic": "beliefs",
     "LogisticBandit": "bandits",
     "Oracle": "policies",
+    "OwnBelief": "beliefs",
     "PoissonBandit": "bandits",
     "ThompsonSampling": "policies",
     "TopTwo": "policies",
@@ -111,6 +113,7 @@ __all__ = [
     "Logistic",
     "LogisticBandit",
     "Oracle",
+    "OwnBelief",
     "PoissonBandit",
     "ThompsonSampling",
     "TopTwo",

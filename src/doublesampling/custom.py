@@ -1,4 +1,6 @@
-"""Worlds of your own, for ``simulate``: anything with ``arms`` and ``step(time, rng)``. They know the time, so they may drift.
+"""Worlds of your own, for ``simulate``: anything with ``arms`` and ``step(time, rng)``.
+
+They know the time, so they may drift.
 
 Policies of your own need one method, ``choose(evidence)`` (evidence.py), beliefs of your own three (beliefs/own.py).
 """

@@ -13,7 +13,7 @@ from doublesampling.beliefs import Belief
 from doublesampling.beliefs.marginals import address_words
 from doublesampling.evidence import BeliefEvidence, DrawsEvidence, Played
 from doublesampling.given import check_belief, check_choice, check_draws, check_policy
-from doublesampling.policies import Policy, is_ours
+from doublesampling.policies import Choice, Policy, is_ours
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -85,9 +85,8 @@ class Decision:
 
 def make_decision(policy: Policy, evidence: BeliefEvidence | DrawsEvidence, address: Address) -> Decision:
     """Return the decision of a policy; answers of policies that are not ours are checked."""
-    choice = policy.choose(evidence)
-    if not is_ours(policy):
-        choice = check_choice(policy, choice, evidence)
+    answer = policy.choose(evidence)
+    choice = answer if isinstance(answer, Choice) and is_ours(policy) else check_choice(policy, answer, evidence)
     arm, p, candidates, votes, propensities = choice
     return Decision(arm, p, np.sqrt(p * (1.0 - p)), candidates, votes, propensities, address, policy)
 

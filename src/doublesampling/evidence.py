@@ -102,6 +102,7 @@ class _Common:
 
     @cached_property
     def rng(self) -> np.random.Generator:
+        """Return a random generator of this decision's own."""
         return np.random.default_rng([int(word) for word in self.words])
 
     def _known(self) -> Played:
@@ -114,14 +115,17 @@ class _Common:
 
     @property
     def counts(self) -> IntArray:
+        """Observed rewards per arm."""
         return self._known().counts
 
     @property
     def sums(self) -> FloatArray:
+        """Sums of rewards per arm."""
         return self._known().sums
 
     @property
     def last(self) -> tuple[int, float] | None:
+        """The last arm and its reward."""
         return self._known().last
 
 
@@ -142,24 +146,30 @@ class BeliefEvidence(_Common):
 
     @property
     def arms(self) -> int:
+        """The number of arms."""
         return self.laws.arms
 
     @property
     def samples_itself(self) -> bool:
+        """Whether probabilities come from samples."""
         return not isinstance(self.laws, Marginals)
 
     def probability_optimal(self, samples: int | None = None) -> FloatArray:
+        """Return the probability of each arm being the best."""
         laws = self.laws
         return laws.probability_optimal if samples is None else laws.estimated_optimality(samples, self.words)
 
     def expected_rewards(self) -> FloatArray:
+        """Return the posterior means."""
         return self.laws.mean
 
     def upper_quantiles(self, log_tail: float, samples: int | None = None) -> FloatArray:
+        """Return a number per arm in the order of its quantile."""
         exact = self.laws.upper_quantiles(log_tail) if samples is None else None
         return _sample_quantiles(self._draws(samples), log_tail) if exact is None else exact
 
     def regret_and_information(self, samples: int | None = None) -> FloatArray:
+        """Return what information-directed sampling knows."""
         if samples is None and isinstance(self.laws, Marginals):
             return entry_points.tally_exactly(self.laws.law, self.laws.parameters)
         return entry_points.tally_draws(self._draws(samples))
@@ -169,6 +179,7 @@ class BeliefEvidence(_Common):
         return self.laws.draws_at(samples or many, self.words)
 
     def wins_and_losses(self) -> FloatArray:
+        """Return ones and zeros per arm."""
         if not isinstance(self.belief, BetaBernoulli) or self.belief.discount < 1.0:
             raise SettingError(
                 "This policy counts wins and losses, which BetaBernoulli without a discount knows. "
@@ -179,6 +190,7 @@ class BeliefEvidence(_Common):
         return seen if self.active is None else seen[list(self.active)]
 
     def location_and_scale(self) -> FloatArray:
+        """Return location and scale per arm."""
         found = self.laws.location_and_scale
         if found is None:
             raise SettingError("LinUCB needs a Gaussian or linear belief. Use KLUCB for rewards of 0 and 1.")
@@ -199,30 +211,38 @@ class DrawsEvidence(_Common):
 
     @property
     def arms(self) -> int:
+        """The number of arms."""
         return int(self.given.shape[1])
 
     @property
     def time(self) -> int:
+        """The number of the decision."""
         if self.known_time is None:
             raise SettingError("This policy looks at the time. Pass time=, the number of this decision counted from 1.")
         return self.known_time
 
     def probability_optimal(self, samples: int | None = None) -> FloatArray:
+        """Return the probability of each arm being the best."""
         return share_of_bests(self.given)
 
     def expected_rewards(self) -> FloatArray:
+        """Return the posterior means."""
         return np.asarray(self.given.mean(axis=0))
 
     def upper_quantiles(self, log_tail: float, samples: int | None = None) -> FloatArray:
+        """Return a number per arm in the order of its quantile."""
         return _sample_quantiles(self.given, log_tail)
 
     def regret_and_information(self, samples: int | None = None) -> FloatArray:
+        """Return what information-directed sampling knows."""
         return entry_points.tally_draws(self.given)
 
     def wins_and_losses(self) -> FloatArray:
+        """Return ones and zeros per arm."""
         raise SettingError("This policy counts wins and losses, which posterior draws do not show. Use another.")
 
     def location_and_scale(self) -> FloatArray:
+        """Return location and scale per arm."""
         return np.column_stack([self.given.mean(axis=0), self.given.std(axis=0)])
 
 

@@ -154,7 +154,7 @@ def _probabilities(name: str, answer: object, arms: int) -> FloatArray:
     given = _per_arm(name, "probabilities", answer, arms)
     if (given < 0.0).any() or not abs(given.sum() - 1.0) < 1e-6:
         raise SettingError(f"{name} must return probabilities that add up to 1, got {checks.shown(answer)}.")
-    return given / given.sum()
+    return np.asarray(given / given.sum())
 
 
 def _arm(name: str, arm: object, arms: int) -> int:

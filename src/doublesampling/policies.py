@@ -1,6 +1,7 @@
 """Policies: how evidence becomes an arm. Frozen settings, checked at birth; each policy is one method."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import field
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
@@ -39,11 +40,15 @@ class Choice(NamedTuple):
     propensities: FloatArray
 
 
+Answer = Choice | int | Sequence[float] | FloatArray
+"""What a policy may answer: a choice, an arm, or the probability with which to play each arm."""
+
+
 class Policy(Protocol):
     """Anything that turns evidence into an arm."""
 
-    def choose(self, evidence: Evidence) -> Choice:
-        """The arm to play."""
+    def choose(self, evidence: Evidence) -> Answer:
+        """Return the arm to play, or the probability with which to play each arm; ours return a Choice."""
 
 
 def is_ours(policy: object) -> bool:

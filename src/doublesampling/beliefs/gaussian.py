@@ -55,7 +55,7 @@ class _NormalInverseGamma:
 
     @cached_property
     def anchors(self) -> FloatArray:
-        """How the prior is taught again where a discount forgets, (arm, d + 1, d + 2): see rules.posterior.nig_forget."""
+        """How the prior is taught again where a discount forgets, (arm, d + 1, d + 2): rules.posterior.nig_forget."""
         arms, size = self._prior_mean.shape
         anchors = np.zeros((arms, size + 1, size + 2))
         # rows x_k with sum x_k x_k^T = (1 - discount) V_0^-1, each paid as the prior mean expects

@@ -164,7 +164,7 @@ def _logit(x: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class DrawnLaws(_Drawn):
-    """Laws that are known by draws: the methods of Marginals. What would be exact elsewhere comes from ``many`` draws."""
+    """Laws known by draws: the methods of Marginals. What would be exact elsewhere comes from ``many`` draws."""
 
     many: int
 

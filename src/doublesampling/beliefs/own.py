@@ -33,7 +33,9 @@ class OwnState:
         try:
             return json.dumps({"counts": self.counts.tolist(), "value": self.value}, allow_nan=False)
         except (TypeError, ValueError) as problem:
-            raise StateError(f"The value of this state cannot be stored as JSON: {problem}. Use lists and numbers.") from None
+            raise StateError(
+                f"The value of this state cannot be stored as JSON: {problem}. Use lists and numbers."
+            ) from None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, OwnState) and self.to_json() == other.to_json()

@@ -79,7 +79,9 @@ class Pairs:
                 raise RewardError(f"At index {first}: {problem}") from None
         return self._learn(state, played, paid)
 
-    def update_in_order(self, state: Any, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None) -> Any:
+    def update_in_order(
+        self, state: Any, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None
+    ) -> Any:
         """A history, one observation after another: the same state as repeated updates, to the last bit."""
         return self.update_batch(state, arms, rewards, contexts)
 

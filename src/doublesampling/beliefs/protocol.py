@@ -36,14 +36,10 @@ class Belief(Protocol[S]):
     def update(self, state: S, arm: int, reward: float, context: ArrayLike | None = None) -> S:
         """Return the state after one observation."""
 
-    def update_batch(
-        self, state: S, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None
-    ) -> S:
+    def update_batch(self, state: S, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None) -> S:
         """Return the state after a history: all of it, or an error and none of it."""
 
-    def update_in_order(
-        self, state: S, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None
-    ) -> S:
+    def update_in_order(self, state: S, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None) -> S:
         """Return the state after a history, to the last bit that of one update after another."""
 
     def marginals(self, state: S, context: ArrayLike | None = None) -> Marginals | DrawnLaws:

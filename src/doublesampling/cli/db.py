@@ -1,19 +1,19 @@
-"""``doublesampling db``: looking after a store: its schema, backups, restores, and whether all of it agrees."""
+"""``doublesampling db``: upgrade, back up, restore and verify a store."""
 
 from collections.abc import Callable
 from typing import Any
 
 from doublesampling.cli.experiment import run_one_of, show
-from doublesampling.live.opening import open_store
+from doublesampling.live.stores import open_store
 
 
 def run(options: Any) -> int:
-    """Do what was asked of a store."""
+    """Run a command on a store; return the exit status."""
     return run_one_of(_COMMANDS, options)
 
 
 def _upgrade(options: Any) -> int:
-    from doublesampling.live import upgrade
+    from doublesampling.live.stores import upgrade
 
     store = open_store(options.storage)
     before, after = upgrade.upgrade(store)
@@ -22,7 +22,7 @@ def _upgrade(options: Any) -> int:
 
 
 def _backup(options: Any) -> int:
-    from doublesampling.live.backup import backup
+    from doublesampling.live.stores.backup import backup
 
     found = backup(open_store(options.storage), options.file, force=options.force)
     said = (
@@ -33,15 +33,15 @@ def _backup(options: Any) -> int:
 
 
 def _restore(options: Any) -> int:
-    from doublesampling.live.restore import restore
+    from doublesampling.live.stores.restore import restore
 
     found = restore(open_store(options.storage), options.file, force=options.force, keep=not options.discard)
     said = (
         f"Restored {found.experiments} experiments, {found.decisions} decisions, {found.outcomes} outcomes. Running "
-        "servers notice it by themselves."
+        "servers continue with the restored data."
     )
     if found.kept is not None:
-        said += f"\nWhat was there before was backed up to {found.kept}."
+        said += f"\nThe replaced contents were backed up to {found.kept}."
     return show(options, found.to_dict(), lambda: said)
 
 
@@ -55,7 +55,7 @@ def _verify(options: Any) -> int:
         for row in found.experiments
     ]
     lines += [f"PROBLEM  {problem}" for problem in found.problems]
-    lines.append("The store is sound." if found.ok else f"{len(found.problems)} problems were found.")
+    lines.append("No problems were found." if found.ok else f"{len(found.problems)} problems were found.")
     show(options, found.to_dict(), lambda: "\n".join(lines))
     return 0 if found.ok else 1
 

@@ -1,4 +1,4 @@
-"""``doublesampling experiment``: a live experiment from the command line, for people and, with --json, for machines."""
+"""``doublesampling experiment``: run a live experiment from the command line; --json prints JSON."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -11,17 +11,17 @@ from doublesampling import beliefs, policies
 from doublesampling.cli.settings import parse_settings
 from doublesampling.errors import DoubleSamplingError, NotFoundError, SettingError
 from doublesampling.live import Experiment, Receipt
-from doublesampling.live.opening import open_store
+from doublesampling.live.stores import open_store
 
 
-def _open_console() -> Console:
-    """A terminal's own width; a file gets wide lines rather than cut ones."""
+def wide_console() -> Console:
+    """Return a console with the width of the terminal, or 160 columns for a file or pipe."""
     console = Console(highlight=False, soft_wrap=True)
     return console if console.is_terminal else Console(highlight=False, soft_wrap=True, width=160)
 
 
 def run_one_of(commands: Mapping[str, Callable[[Any], int]], options: Any) -> int:
-    """Do what was asked; with --json, errors are JSON too."""
+    """Run one of the commands and return the exit status; with --json, errors are JSON too."""
     try:
         return commands[options.what](options)
     except DoubleSamplingError as problem:
@@ -32,18 +32,18 @@ def run_one_of(commands: Mapping[str, Callable[[Any], int]], options: Any) -> in
 
 
 def run(options: Any) -> int:
-    """Do what was asked of an experiment."""
+    """Run a command on an experiment; return the exit status."""
     return run_one_of(_COMMANDS, options)
 
 
 def show(options: Any, content: Any, words: Callable[[], Any]) -> int:
-    """JSON for machines, words for people."""
+    """Print the content as JSON with --json, otherwise the text; return 0."""
     if options.json:
         print(json.dumps(content, allow_nan=False, ensure_ascii=False))
     else:
         said = words()
         if said is not None:
-            _open_console().print(said, markup=False)
+            wide_console().print(said, markup=False)
     return 0
 
 
@@ -96,7 +96,7 @@ def _amend(options: Any) -> int:
 def _retract(method: str, done: str) -> Callable[[Any], int]:
     def act(options: Any) -> int:
         found = getattr(_load(options), method)(options.decision, reason=options.reason)
-        already = f"Nothing to do: it was {found.kind} before, because: {found.reason}"
+        already = f"Nothing changed: it was {found.kind} before. Reason: {found.reason}"
         return show(options, found.to_dict(), lambda: already if found.repeated else done)
 
     return act
@@ -106,9 +106,9 @@ def _history(options: Any) -> int:
     from doublesampling.cli.history import read_history
 
     exp = _load(options)
-    known = exp.known
-    dimension = getattr(known.belief, "dimension", None)
-    found = read_history(options.file, known.arms, dimension, options.context)
+    current = exp.state
+    dimension = getattr(current.belief, "dimension", None)
+    found = read_history(options.file, current.arms, dimension, options.context)
     key = options.key or found.key
     added = exp.add_history(found.arms, found.rewards, found.contexts, request_key=key)
     said = f"Added {added} outcomes." if added else "These outcomes were added before; nothing was changed."
@@ -116,20 +116,20 @@ def _history(options: Any) -> int:
 
 
 def _audit(options: Any) -> int:
-    from doublesampling.live import audit
+    from doublesampling.live.queries import audit
 
     exp = _load(options)
     if options.out is not None or options.format is not None:
         from doublesampling.live.exporting import export_audit
 
-        path = export_audit(exp._book, _form(options), options.out, force=options.force)
+        path = export_audit(exp.session, _form(options), options.out, force=options.force)
         return show(options, {"path": str(path)}, lambda: f"Written to {path}.")
-    entries, following = audit.read(exp._book, options.after, options.limit)
+    entries, following = audit.read(exp.session, options.after, options.limit)
     content = {"entries": [entry.to_dict() for entry in entries], "following": following}
     lines = [_audit_line(entry) for entry in entries]
     if following is not None:
-        lines.append(f"Go on with --after {following}")
-    return show(options, content, lambda: "\n".join(lines) or "Nothing behind this cursor.")
+        lines.append(f"Next page: --after {following}")
+    return show(options, content, lambda: "\n".join(lines) or "There are no entries after this cursor.")
 
 
 def _audit_line(entry: Any) -> str:
@@ -155,7 +155,7 @@ def _change(method: str, done: str, already: str) -> Callable[[Any], int]:
 def _list(options: Any) -> int:
     found = Experiment.list(options.storage)
     if not found and not (store := open_store(options.storage)).exists():
-        raise NotFoundError(f"There is no database at {store.where}. Check the path, or make an experiment there.")
+        raise NotFoundError(f"There is no database at {store.where}. Check the path, or create an experiment there.")
 
     def words() -> Table | str:
         table = Table(box=None, pad_edge=False, header_style="bold")
@@ -163,11 +163,11 @@ def _list(options: Any) -> int:
             table.add_column(name)
         for row in found:
             table.add_row(row["name"], ", ".join(row["arms"]), row["created_at"][:16], row["created_by"])
-        return table if found else "No experiments yet. Make one with: doublesampling experiment create"
+        return table if found else "No experiments yet. Create one with: doublesampling experiment create"
 
     if options.json:
         return show(options, list(found), lambda: None)
-    _open_console().print(words())
+    wide_console().print(words())
     return 0
 
 
@@ -176,7 +176,7 @@ def _status(options: Any) -> int:
 
     exp = _load(options)
     content = status(exp, options.context)
-    return show(options, content, lambda: show_status(_open_console(), exp, content))
+    return show(options, content, lambda: show_status(wide_console(), exp, content))
 
 
 def _pending(options: Any) -> int:
@@ -185,7 +185,7 @@ def _pending(options: Any) -> int:
         frame[["id", "unit", "asked_at", "arm_name", "status"]].to_json(orient="records", date_format="iso")
     )
     lines = [f"{r['id']}  {r['unit'] or '-'}  {r['arm_name']}  {r['asked_at'][:16]}  {r['status']}" for r in rows]
-    return show(options, rows, lambda: "\n".join(lines) or "No decision waits for its outcome.")
+    return show(options, rows, lambda: "\n".join(lines) or "No decision waits for an outcome.")
 
 
 def _explain(options: Any) -> int:
@@ -200,7 +200,7 @@ def _form(options: Any) -> str:
 
 def _export(options: Any) -> int:
     path = _load(options).export(_form(options), options.out, force=options.force, audit=options.audit)
-    beside = ", and the audit trail beside it" if options.audit else ""
+    beside = "; the audit trail is in a second file next to it" if options.audit else ""
     return show(options, {"path": str(path)}, lambda: f"Written to {path}{beside}.")
 
 
@@ -213,10 +213,10 @@ def _replay(options: Any) -> int:
 
 
 def _simulate(options: Any) -> int:
-    from doublesampling.cli.status import show_forward
-    from doublesampling.live.forward import characteristics
+    from doublesampling.cli.status import show_characteristics
+    from doublesampling.live.operating_characteristics import characteristics
 
-    design = _load(options).design_now
+    design = _load(options).current_design
     try:
         truths = [[float(part) for part in text.split(",")] for text in options.truth]
     except ValueError:
@@ -226,7 +226,7 @@ def _simulate(options: Any) -> int:
                         seed=options.seed, noise=options.noise)
         for truth in truths
     ]  # fmt: skip
-    return show(options, [row.to_dict() for row in found], lambda: show_forward(_open_console(), design, found))
+    return show(options, [row.to_dict() for row in found], lambda: show_characteristics(wide_console(), design, found))
 
 
 _COMMANDS: dict[str, Callable[[Any], int]] = {
@@ -234,14 +234,14 @@ _COMMANDS: dict[str, Callable[[Any], int]] = {
     "ask": _ask,
     "tell": _tell,
     "amend": _amend,
-    "withdraw": _retract("withdraw", "Withdrawn: the decision waits for its outcome again."),
-    "void": _retract("void", "Voided: it stays in the log and counts for nothing."),
+    "withdraw": _retract("withdraw", "Withdrawn: the decision waits for an outcome again."),
+    "void": _retract("void", "Voided: it stays in the log and does not count."),
     "history": _history,
     "audit": _audit,
-    "pause": _change("pause", "Paused: no new decisions. Outcomes may still be told.", "It was paused already."),
-    "resume": _change("resume", "Decisions again.", "It was not paused."),
+    "pause": _change("pause", "Paused: no new decisions. Outcomes can still be told.", "It was paused already."),
+    "resume": _change("resume", "Resumed.", "It was not paused."),
     "drop-arm": _change("drop_arm", "Dropped; outcomes of earlier decisions still count.", "It was dropped already."),
-    "add-arm": _change("add_arm", "Added; it starts at the prior.", "It was there already."),
+    "add-arm": _change("add_arm", "Added; it starts at the prior.", "It exists already."),
     "list": _list,
     "status": _status,
     "pending": _pending,

@@ -1,4 +1,4 @@
-"""``doublesampling experiment history``: outcomes from before the experiment, from a CSV file."""
+"""``doublesampling experiment history``: read outcomes from before the experiment from a CSV file."""
 
 import csv
 import hashlib
@@ -12,7 +12,7 @@ from doublesampling.errors import LogError, NotFoundError
 
 @dataclass(frozen=True)
 class History:
-    """What a file holds: arms, rewards, contexts where there are any, and a key that stands for its content."""
+    """The outcomes in a file, and an idempotency key that is derived from its content."""
 
     arms: list[str | int]
     rewards: list[float]
@@ -21,7 +21,7 @@ class History:
 
 
 def read_history(path: str, arms: Sequence[str], dimension: int | None, context: Sequence[str] | None) -> History:
-    """Read a CSV file with the columns arm, reward and, where the belief has a context, one per number of it."""
+    """Return the outcomes of a CSV file with the columns arm and reward, and one per number of the context."""
     try:
         content = Path(path).read_bytes()
         text = content.decode("utf-8-sig")
@@ -51,7 +51,7 @@ def read_history(path: str, arms: Sequence[str], dimension: int | None, context:
 def _context_columns(
     path: str, columns: Sequence[str], dimension: int | None, chosen: Sequence[str] | None
 ) -> Sequence[str]:
-    """The columns of the context: those that were chosen, or all the others where just as many are needed."""
+    """Return the columns of the context: the chosen ones, or all others where their number fits."""
     if dimension is None:
         if chosen:
             raise LogError("This experiment has no context. Leave --context out.")
@@ -59,7 +59,7 @@ def _context_columns(
     names = [name for name in columns if name not in ("arm", "reward")] if chosen is None else chosen
     if len(names) != dimension:
         raise LogError(
-            f"The context of this experiment has {dimension} numbers, and {path!r} offers {len(names)} columns for it "
+            f"The context of this experiment has {dimension} numbers, and {path!r} has {len(names)} columns for it "
             f"({', '.join(map(repr, names)) or 'none'}). Name them in order with --context."
         )
     return names

@@ -1,4 +1,4 @@
-"""``doublesampling key``: keys of the service, made, listed, rotated and revoked, and who read what."""
+"""``doublesampling key``: create, list, rotate and revoke API keys, and read the access log."""
 
 import datetime
 import json
@@ -8,24 +8,22 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from doublesampling.cli.experiment import _open_console, run_one_of
+from doublesampling.cli.experiment import run_one_of, wide_console
 from doublesampling.errors import SettingError
-from doublesampling.live import upgrade
-from doublesampling.live.opening import open_store
-from doublesampling.live.store import Store
+from doublesampling.live.stores import Store, open_store, upgrade
 from doublesampling.service import access_log, keys
-from doublesampling.service.scopes import shown
+from doublesampling.service.scopes import format_scopes
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def run(options: Any) -> int:
-    """Do what was asked."""
+    """Run a command on API keys; return the exit status."""
     return run_one_of(_COMMANDS, options)
 
 
 def parse_duration(text: str) -> datetime.timedelta:
-    """A time span such as 30m, 24h, 90d or 2w.
+    """Return a time span such as 30m, 24h, 90d or 2w.
 
     >>> parse_duration("24h")
     datetime.timedelta(days=1)
@@ -37,7 +35,7 @@ def parse_duration(text: str) -> datetime.timedelta:
 
 
 def parse_expiry(text: str | None) -> datetime.datetime | None:
-    """When a key ends: a time span from now, or a date or moment in ISO form (UTC where it does not say)."""
+    """Return when a key expires: a time span from now, or an ISO date or time (UTC by default)."""
     if text is None:
         return None
     if re.fullmatch(r"\d+[a-z]", text.strip()):
@@ -64,18 +62,18 @@ def _create(options: Any) -> int:
         store, options.role, options.experiment, options.label, scopes=options.scopes,
         expires=parse_expiry(options.expires),
     )  # fmt: skip
-    return _hand_out(options, key, token, "")
+    return _print_key(options, key, token, "")
 
 
 def _rotate(options: Any) -> int:
     key, token = keys.rotate(
         _open(options), options.id, overlap=parse_duration(options.overlap), expires=parse_expiry(options.expires)
     )
-    return _hand_out(options, key, token, f" It replaces {options.id}, which ends in {options.overlap}.")
+    return _print_key(options, key, token, f" It replaces {options.id}, which ends in {options.overlap}.")
 
 
-def _hand_out(options: Any, key: keys.Key, token: str, more: str) -> int:
-    """Print a new key, this once."""
+def _print_key(options: Any, key: keys.Key, token: str, more: str) -> int:
+    """Print a new key, which cannot be read again."""
     if options.json:
         print(json.dumps({**key.to_dict(), "key": token}))
         return 0
@@ -83,8 +81,8 @@ def _hand_out(options: Any, key: keys.Key, token: str, more: str) -> int:
     until = "" if key.expires_at is None else f" It expires at {key.expires_at:%Y-%m-%d %H:%M} UTC."
     print(token)
     Console(stderr=True, highlight=False, soft_wrap=True).print(
-        f"A key with the scopes {shown(key.scopes)} for {where}; its id is {key.id}.{until}{more} "
-        "It is shown this once and cannot be read back.",
+        f"A key with the scopes {format_scopes(key.scopes)} for {where}; its id is {key.id}.{until}{more} "
+        "It is shown only now and cannot be read again.",
         markup=False,
     )
     return 0
@@ -100,11 +98,11 @@ def _list(options: Any) -> int:
         table.add_column(name)
     for key in found:
         table.add_row(
-            key.id, key.role, shown(key.scopes), key.experiment or "all", key.label or "", _moment(key.made_at),
+            key.id, key.role, format_scopes(key.scopes), key.experiment or "all", key.label or "", _moment(key.made_at),
             "never" if key.expires_at is None else _moment(key.expires_at), _state(key),
         )  # fmt: skip
-    said = table if found else "There are no keys: the service answers this machine only."
-    _open_console().print(said, markup=False)
+    said = table if found else "There are no keys: the service answers only this machine."
+    wide_console().print(said, markup=False)
     return 0
 
 
@@ -113,7 +111,7 @@ def _moment(at: datetime.datetime) -> str:
 
 
 def _state(key: keys.Key) -> str:
-    """Whether a key is revoked or expired, or will be soon."""
+    """Return whether a key is revoked, rotated or expired."""
     now = datetime.datetime.now(datetime.UTC)
     if key.revoked_at is not None:
         return "revoked" if key.revoked_at <= now else f"rotated, ends {_moment(key.revoked_at)}"
@@ -137,7 +135,7 @@ def _log(options: Any) -> int:
     for row in rows:
         cells = (row["actor"], row["action"], row["experiment"] or "", row["detail"] or "")
         table.add_row(_moment(row["at"]), _moment(row["until"]), str(row["count"]), *cells)
-    _open_console().print(table if rows else "Nobody has read anything over HTTP.", markup=False)
+    wide_console().print(table if rows else "The access log is empty: no results were read over HTTP.", markup=False)
     return 0
 
 

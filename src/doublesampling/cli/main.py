@@ -18,7 +18,7 @@ from doublesampling.errors import DoubleSamplingError
 
 
 class _Help(argparse.ArgumentDefaultsHelpFormatter):
-    """Defaults where there is one to tell."""
+    """Shows the default of an option where there is one."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
         return action.help if action.default in (None, False, []) else super()._get_help_string(action)
@@ -29,25 +29,25 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}\nTry '{self.prog} --help'.\n")
 
 
-def _load(room: str) -> Callable[[argparse.Namespace], int]:
-    """What a command does, imported when it is called."""
+def _load(module: str) -> Callable[[argparse.Namespace], int]:
+    """Return the function of a command, whose module is imported when it is called."""
 
     def run(options: argparse.Namespace) -> int:
-        status: int = import_module(f"doublesampling.cli.{room}").run(options)
+        status: int = import_module(f"doublesampling.cli.{module}").run(options)
         return status
 
     return run
 
 
 def _add_command(commands: Any, name: str, *, about: str, description: str) -> Callable[..., Any]:
-    """A command whose work stands in the room of its name; returns what adds its options."""
+    """Add a command that runs the module of its name; return the function that adds options to it."""
     command = commands.add_parser(name, help=about, description=description, formatter_class=_Help)
     command.set_defaults(run=_load(name))
     return cast(Callable[..., Any], command.add_argument)
 
 
 def _add_run(add: Callable[..., Any], device: bool = True, dask: bool = False) -> None:
-    """The options of every command that plays: they mean the same everywhere."""
+    """Add the options that all simulating commands share."""
     add("--seed", type=int, default=1, help="the same seed gives the same numbers")
     if device:
         add("--device", default="auto", help="auto, cpu or cuda")
@@ -56,14 +56,14 @@ def _add_run(add: Callable[..., Any], device: bool = True, dask: bool = False) -
 
 
 def _add_files(add: Callable[..., Any], drawn: str) -> None:
-    """The options of every command that writes a dataset and a picture."""
+    """Add the options of every command that writes a dataset and a figure."""
     add("--out", metavar="FILE.nc", help="write the dataset as NetCDF")
     add("--plot", metavar="FILE", help=f"draw the {drawn} to a .png, .pdf or .svg file")
     add("--force", action="store_true", help="overwrite files")
 
 
 def parser() -> argparse.ArgumentParser:
-    """The whole command line."""
+    """Return the parser of the whole command line."""
     main_parser = _Parser(prog="doublesampling", description="Bayesian bandits that decide by sampling twice.")
     main_parser.add_argument("--version", action="version", version=f"doublesampling {__version__}")
     commands = main_parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -113,7 +113,7 @@ def _add_simulate(commands: Any) -> None:
     add("--horizon", type=int, default=1500, metavar="T", help="decisions in a realization")
     add("--realizations", type=int, default=1000, metavar="R", help="how many realizations")
     add("--times", default="all", choices=("all", "log"), help="steps to record")
-    add("--store", metavar="FOLDER", help="keep finished pieces here, so that a killed run can go on")
+    add("--store", metavar="FOLDER", help="store finished chunks here, so that an interrupted run can be resumed")
     _add_run(add, dask=True)
     _add_files(add, "regret")
 
@@ -164,7 +164,7 @@ def _add_reproduce(commands: Any) -> None:
         commands,
         "reproduce",
         about="the paper's six figures, and a report of what holds and what does not",
-        description="Run the paper's evaluation, draw its figures and judge its claims. A run that was stopped goes on "
+        description="Run the paper's evaluation, draw its figures and judge its claims. An interrupted run continues "
         "with --resume.",
     )
     add("--figure", type=int, nargs="+", action="extend", metavar="N",
@@ -175,8 +175,8 @@ def _add_reproduce(commands: Any) -> None:
     add("--realizations", type=int, metavar="R", help="instead of the scale's own numbers")
     _add_run(add, dask=True)
     add("--out", default="out/reproduce", metavar="DIR", help="the folder for datasets, figures and the report")
-    add("--resume", action="store_true", help="go on with a run that was stopped")
-    add("--force", action="store_true", help="begin anew in a folder that holds another run")
+    add("--resume", action="store_true", help="continue an interrupted run")
+    add("--force", action="store_true", help="start again in a folder that holds another run")
 
 
 def _tell(
@@ -187,12 +187,12 @@ def _tell(
     file: Any = None,
     line: str | None = None,
 ) -> None:
-    """A warning as a person reads it, without the place in the code."""
+    """Print a warning without its place in the code."""
     print(f"doublesampling: {message}", file=sys.stderr)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit status."""
+    """Run the command line; return the exit status."""
     options = parser().parse_args(arguments)
     try:
         with warnings.catch_warnings():
@@ -204,7 +204,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("doublesampling: stopped.", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader went away, as `head` does
+    except BrokenPipeError:  # the reader of the pipe ended, as `head` does
         sys.stderr.close()
         return 0
     return status

@@ -1,4 +1,4 @@
-"""``doublesampling serve``: the service and its dashboard."""
+"""``doublesampling serve``: run the HTTP service with its dashboard."""
 
 import gc
 import ipaddress
@@ -13,7 +13,7 @@ from doublesampling.errors import DoubleSamplingError, SettingError, missing_ext
 
 
 def binds_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server that listens at this address.
+    """Return whether only this machine can reach a server that listens at this address.
 
     >>> binds_loopback("127.0.0.1"), binds_loopback("::1"), binds_loopback("0.0.0.0"), binds_loopback("")
     (True, True, False, False)
@@ -26,7 +26,7 @@ def binds_loopback(host: str) -> bool:
 
 
 def check_port(host: str, port: int) -> None:
-    """Refuse a place that cannot be served from before anything is opened or said."""
+    """Raise SettingError where the address cannot be bound, before anything is opened or printed."""
     kind = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(kind, socket.SOCK_STREAM) as place:
         place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -34,11 +34,11 @@ def check_port(host: str, port: int) -> None:
             place.bind((host, port))
         except OSError as problem:
             reason = (problem.strerror or str(problem)).lower()
-            raise SettingError(f"{host} port {port} cannot be served from: {reason}. Choose another --port.") from None
+            raise SettingError(f"Cannot listen at {host} port {port}: {reason}. Choose another --port.") from None
 
 
 def _networks(addresses: list[str]) -> tuple[str, ...]:
-    """Addresses or networks of proxies, checked."""
+    """Return the addresses or networks of proxies after a check."""
     for each in addresses:
         try:
             ipaddress.ip_network(each, strict=False)
@@ -47,22 +47,22 @@ def _networks(addresses: list[str]) -> tuple[str, ...]:
     return tuple(addresses)
 
 
-def _check_keys(ring: Any, host: str | None) -> None:
-    """Refuse to start without keys where they are required; ``host`` is an address that others can reach, or None."""
+def _check_keys(key_cache: Any, host: str | None) -> None:
+    """Raise SettingError where keys are required and there are none; ``host`` is a public address, or None."""
     try:
-        ring.check()
+        key_cache.check()
     except DoubleSamplingError:
-        make = "Make one first: doublesampling key create --role admin"
+        make = "Create one first: doublesampling key create --role admin"
         if host is None:
             raise SettingError(f"--require-keys: the store has no keys. {make}") from None
         raise SettingError(
-            f"--host {host} would open the experiments to everybody: the store has no keys. {make}; "
+            f"--host {host} would give everybody access to the experiments: the store has no keys. {make}; "
             "or leave --host out to serve this machine only."
         ) from None
 
 
 def run(options: Any) -> int:
-    """Open the store, check who may come in, serve until stopped."""
+    """Open the store, check its keys, and serve until stopped."""
     try:
         import uvicorn
 
@@ -80,26 +80,26 @@ def run(options: Any) -> int:
     )
     elsewhere = not binds_loopback(options.host)
     app = create_app(options.storage, require_keys=options.require_keys or elsewhere)
-    keyless, console = app.state.desk.ring.keyless, Console(highlight=False, soft_wrap=True)
+    keyless, console = app.state.service.key_cache.keyless, Console(highlight=False, soft_wrap=True)
     try:
-        _check_keys(app.state.desk.ring, options.host if elsewhere else None)
+        _check_keys(app.state.service.key_cache, options.host if elsewhere else None)
         check_port(options.host, port)
     except SettingError:
-        app.state.desk.close()
+        app.state.service.close()
         raise
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
     shown = f"[{options.host}]" if ":" in options.host else options.host
-    console.print(f"Serving {app.state.desk.store.where}", markup=False)
+    console.print(f"Serving {app.state.service.store.where}", markup=False)
     console.print(f"Dashboard: http://{shown}:{port}/", markup=False)
     if keyless:
         console.print(
-            "No keys: bound to this machine only, and whoever is on it may do everything. "
-            "Make a key to change that: doublesampling key create --role admin",
+            "No keys: only this machine is served, and every user of it has all rights. "
+            "To change that, create a key: doublesampling key create --role admin",
             markup=False,
         )
-    app.state.desk.warm_up()
+    app.state.service.warm_up()
     gc.collect()
-    gc.freeze()  # what was loaded stays: looking through it again and again would hold up requests
+    gc.freeze()  # exclude loaded objects from garbage collection, which would delay requests
     uvicorn.run(
         app,
         host=options.host,
@@ -107,7 +107,7 @@ def run(options: Any) -> int:
         access_log=False,
         log_level="error",
         server_header=False,
-        proxy_headers=False,  # nothing here believes who a client says it is
+        proxy_headers=False,  # headers that claim another client address are ignored
         http=limited_protocol(limits),
         timeout_keep_alive=limits.idle_seconds,
         timeout_graceful_shutdown=10,

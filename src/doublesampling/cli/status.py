@@ -1,4 +1,4 @@
-"""What ``experiment status`` and ``experiment simulate`` show: a table and small plots in the terminal."""
+"""The output of ``experiment status`` and ``experiment simulate``: tables and small plots in the terminal."""
 
 import json
 from collections.abc import Sequence
@@ -11,15 +11,15 @@ from rich.text import Text
 from doublesampling.cli.illustrate import bar, sparkline
 from doublesampling.live import Experiment
 from doublesampling.live.design import Design
-from doublesampling.live.forward import Characteristics
+from doublesampling.live.operating_characteristics import Characteristics
 
 _RECENT = 60
 
 
 def status(exp: Experiment, context: Any) -> dict[str, Any]:
-    """The summary, and what is believed of each arm where that needs no context or one is given."""
+    """Return the summary, with the posterior of each arm where no context is needed or one is given."""
     content = exp.summary()
-    if context is None and hasattr(exp.design.belief, "dimension"):
+    if context is None and exp.design.belief.dimension is not None:
         return content
     frame = exp.posterior(context)
     for arm, row in zip(content["arms"], json.loads(frame.to_json(orient="records", double_precision=15)), strict=True):
@@ -28,12 +28,12 @@ def status(exp: Experiment, context: Any) -> dict[str, Any]:
 
 
 def show_status(console: Console, exp: Experiment, content: dict[str, Any]) -> None:
-    """A headline, a row per arm, and the number of candidates along the last decisions."""
+    """Print a headline, a row per arm, and the number of candidates of the last decisions."""
     console.print(f"{content['name']}: {content['status']}", style="bold", markup=False)
     console.print(
         f"{content['decisions']} decisions, {content['outcomes']} outcomes, {content['waiting']} waiting, "
         f"{content['imputed']} imputed, {content['amended']} amended, {content['withdrawn']} withdrawn, "
-        f"{content['voided']} voided, {content['history']} from before",
+        f"{content['voided']} voided, {content['history']} imported",
         markup=False,
     )
     console.print(f"{content['belief']}, {content['policy']}, seed {content['seed']}", style="dim", markup=False)
@@ -68,8 +68,8 @@ def _arms(content: dict[str, Any]) -> Table:
     return table
 
 
-def show_forward(console: Console, design: Design, found: Sequence[Characteristics]) -> None:
-    """Operating characteristics, a row per supposed truth."""
+def show_characteristics(console: Console, design: Design, found: Sequence[Characteristics]) -> None:
+    """Print operating characteristics, a row per assumed truth."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     failing = found[0].failures is not None
     names = ["truth", "best wins %", "failures" if failing else "regret", *(f"{arm} %" for arm in design.arms)]
@@ -85,7 +85,7 @@ def show_forward(console: Console, design: Design, found: Sequence[Characteristi
         table.add_row(*(Text(cell) for cell in [*cells, *(_shown(share, 100) for share in row.shares)]))
     console.print(table)
     console.print(
-        f"{found[0].realizations} trials of {found[0].horizon} decisions each, outcomes known at once; "
+        f"{found[0].realizations} trials of {found[0].horizon} decisions each, outcomes told at once; "
         f"{design.belief!r}, {design.policy!r}. The winner is the arm of the highest posterior mean at the end; then "
         f"{'failures, those of equal allocation,' if failing else 'regret'} and the share of each arm; "
         "± one standard error.",

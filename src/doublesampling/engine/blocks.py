@@ -73,7 +73,9 @@ def _play_in_python(plan: Plan, unit: Unit, count: int) -> Block:
     means = rows.mean(axis=0)
     squares = ((rows[:, :SQUARED_ROWS] - means[:SQUARED_ROWS]) ** 2).sum(axis=0)
     final = np.array([one[REGRET, -1] for one in played])
-    kept = np.stack([kept_steps(one, arms) for one in played]) if plan.trajectories else np.empty((0, 0, P_COLUMN + arms))
+    kept = (
+        np.stack([kept_steps(one, arms) for one in played]) if plan.trajectories else np.empty((0, 0, P_COLUMN + arms))
+    )
     return Block(means, squares, final, kept)
 
 

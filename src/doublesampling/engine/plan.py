@@ -165,7 +165,9 @@ def pack_problem(bandit: Any, belief: Any) -> PackedProblem:
 def _pack_own_world(world: Any, belief: Any) -> PackedProblem:
     """A world of somebody's own, which is stepped in Python."""
     if belief is None:
-        raise SettingError(f"{checks.shown(world)} is a world of your own: pass the belief that learns from it, belief=.")
+        raise SettingError(
+            f"{checks.shown(world)} is a world of your own: pass the belief that learns from it, belief=."
+        )
     if belief.arms != world.arms:
         raise SettingError(f"The belief has {belief.arms} arms and the world {world.arms}. They must agree.")
     return PackedProblem("own", OWN, belief.arms, 1, world, None, belief=belief, compiled=False)

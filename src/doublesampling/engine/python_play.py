@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from doublesampling.beliefs import OwnBelief
 from doublesampling.engine.families.common import PackedProblem
 from doublesampling.engine.worlds import CompiledStage, OwnStage, Stage
 from doublesampling.errors import DoubleSamplingError
@@ -33,7 +34,7 @@ class Pair(NamedTuple):
 
 def _stage(pair: Pair) -> Stage:
     if isinstance(pair.world, PackedProblem):
-        return CompiledStage(pair.world, pair.belief.dimension is not None)
+        return CompiledStage(pair.world)
     return OwnStage(pair.world)
 
 
@@ -42,12 +43,14 @@ def play_realization(pair: Pair, words: NDArray[np.uint64], horizon: int) -> Flo
     arms, policy, belief = pair.arms, copy.deepcopy(pair.policy), pair.belief
     found = np.empty((P_ROW + arms + 2, horizon))
     stage, state = _stage(pair), belief.prior()
+    takes_context = belief.dimension is not None or isinstance(belief, OwnBelief)
     counts, sums, last = np.zeros(arms, dtype=np.int64), np.zeros(arms), None
     regret = observed = 0.0
     for t in range(horizon):
         words[3] = t + 1
         context, means = stage.show(words)
-        laws = belief.marginals(state, context if belief.dimension is not None else None)
+        taken = context if takes_context else None
+        laws = belief.marginals(state, taken)
         evidence = BeliefEvidence(laws, words, t + 1, belief, state, context, Played(counts, sums, last))
         choice = _choice(policy, evidence, words)
         arm = choice.arm
@@ -59,7 +62,7 @@ def play_realization(pair: Pair, words: NDArray[np.uint64], horizon: int) -> Flo
         found[CORRECT, t], found[NUMBER, t] = means[arm] == best, choice.candidates
         found[P_ROW : P_ROW + arms, t] = choice.probability_optimal
         found[-2:, t] = arm, paid
-        state = belief.update(state, arm, paid, context if belief.dimension is not None else None)
+        state = belief.update(state, arm, paid, taken)
         counts[arm] += 1
         sums[arm] += paid
         last = (arm, paid)

@@ -129,8 +129,8 @@ def _check_device(device: str, plan: Plan) -> str:
             raise SettingError("Trajectories are kept on the CPU only. Pass device='cpu'.")
         if not plan.on_device:
             raise SettingError(
-                "A GPU plays policies, beliefs and bandits of this package, whose posterior samples fit into the memory "
-                "of a thread. Pass device='cpu'."
+                "A GPU plays policies, beliefs and bandits of this package, whose posterior samples fit into the "
+                "memory of a thread. Pass device='cpu'."
             )
         return "cuda"
     return "cpu" if problem else "cuda"

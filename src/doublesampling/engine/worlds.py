@@ -1,4 +1,4 @@
-"""What a world shows and pays, one step at a time, for realizations in plain Python: the same luck as in the kernels."""
+"""What a world shows and pays, one step at a time, for realizations in plain Python: with the kernels' luck."""
 
 import functools
 from collections.abc import Callable
@@ -83,9 +83,9 @@ _CODES = {"beta": steps.FRESH, "pairs": steps.PAIRS, "linear": steps.WEIGHTS, "l
 class CompiledStage:
     """A bandit of ours, stepped from Python."""
 
-    def __init__(self, problem: PackedProblem, shows_context: bool) -> None:
-        self._world, self._shows = problem.world, shows_context
-        code = _CODES[problem.family]
+    def __init__(self, problem: PackedProblem) -> None:
+        self._world, code = problem.world, _CODES[problem.family]
+        self._shows = code == steps.WEIGHTS and problem.prior.sees_context
         self._show, self._pay = _show(code), _pay(code, laws.BETA if problem.family == "beta" else problem.law)
         self._shown = np.empty(problem.world.weights.shape[1] if code == steps.WEIGHTS else 0)
         self._truth = np.empty(problem.arms)

@@ -1,10 +1,10 @@
-"""Live experiments: decisions that are asked for, outcomes that are told, and a store that loses neither."""
+"""Live experiments: ask for decisions, tell outcomes, and keep both in a store that several processes share."""
 
-from doublesampling.live import upgrade
-from doublesampling.live.audit import AuditEntry
 from doublesampling.live.experiment import Experiment
 from doublesampling.live.explain import Explanation
+from doublesampling.live.queries.audit import AuditEntry
 from doublesampling.live.records import Outcome, Receipt
 from doublesampling.live.replay import Replay
+from doublesampling.live.stores import upgrade
 
 __all__ = ["AuditEntry", "Experiment", "Explanation", "Outcome", "Receipt", "Replay", "upgrade"]

@@ -1,6 +1,5 @@
-"""Asking: a decision is made and written in one transaction, or found where it was asked before."""
+"""Ask: make a decision and store it in one transaction, or return the decision that an earlier request got."""
 
-import json
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,113 +9,42 @@ from typing import Any
 from sqlalchemy import insert
 from sqlalchemy.engine import Connection
 
-from doublesampling import checks
-from doublesampling.errors import (
-    ConflictError,
-    ContextError,
-    DoubleSamplingError,
-    PausedError,
-    SettingError,
-    StorageError,
-    VoidedError,
-)
-from doublesampling.live.asked_before import Earlier, find_earlier
-from doublesampling.live.book import Book
+from doublesampling.errors import ConflictError, DoubleSamplingError, PausedError, StorageError, VoidedError
 from doublesampling.live.deciding import decide_at
-from doublesampling.live.design import check_text, normalized
-from doublesampling.live.memory import Known
+from doublesampling.live.design import normalized
+from doublesampling.live.queries.idempotency import EarlierDecisions, find_earlier
 from doublesampling.live.records import Receipt, pack, receipt_from_row
-from doublesampling.live.schema import decisions
+from doublesampling.live.requests import Request, context_to_json
+from doublesampling.live.session import Session
+from doublesampling.live.state import ExperimentState
+from doublesampling.live.stores.schema import decisions
 
 
-@dataclass(frozen=True)
-class Request:
-    """One request for a decision."""
-
-    unit: str | None
-    context: Any
-    request_key: str | None
-    scope: str = ""
-    """Who owns the key; "" is the common scope of plain Python."""
-    part: int = 0
-    """0 for ``ask``; the items of ``ask_many``, which share a key, count from 1."""
-    actor: str | None = None
+def ask(session: Session, requests: Sequence[Request]) -> list[Receipt]:
+    """Return a receipt for each request, in order; all decisions are stored, or none."""
+    return _ask(session, requests, each=False)
 
 
-def make_request(
-    unit: object,
-    context: Any,
-    request_key: object,
-    *,
-    scope: object = None,
-    part: int = 0,
-    actor: str | None = None,
-) -> Request:
-    """Return a request whose texts both databases can keep."""
-    return Request(
-        None if unit is None else check_text("unit", unit),
-        context,
-        None if request_key is None else check_text("request_key", request_key),
-        check_scope(scope),
-        part,
-        actor,
-    )
+def ask_each(session: Session, requests: Sequence[Request]) -> list[Receipt | DoubleSamplingError]:
+    """Return a receipt or an error for each request; those without an error are stored together."""
+    return _ask(session, requests, each=True)
 
 
-def make_requests(
-    n: int | None, units: Any, contexts: Any, request_key: object, *, scope: object, actor: str | None
-) -> list[Request]:
-    """Return the requests of a batch, which share a key."""
-    if isinstance(units, str):
-        shown = checks.shown(units)
-        raise SettingError(f"units must be a list of names, got the text {shown}. Write units=[{shown}].")
-    given = [len(part) for part in (units, contexts) if part is not None]
-    count = checks.integer("n", given[0] if n is None and given else n, least=1, most=100_000)
-    if any(size != count for size in given):
-        raise SettingError(f"{count} decisions need as many units and contexts, got {' and '.join(map(str, given))}.")
-    return [
-        make_request(
-            None if units is None else units[i],
-            None if contexts is None else contexts[i],
-            request_key,
-            scope=scope,
-            part=i + 1,
-            actor=actor,
-        )
-        for i in range(count)
-    ]
-
-
-def check_scope(scope: object) -> str:
-    """Return the owner of a request key as it is stored."""
-    return "" if scope is None else check_text("scope", scope)
-
-
-def ask(book: Book, requests: Sequence[Request]) -> list[Receipt]:
-    """Return a receipt for each request, in order; all are written, or none."""
-    return _ask(book, requests, each=False)
-
-
-def ask_each(book: Book, requests: Sequence[Request]) -> list[Receipt | DoubleSamplingError]:
-    """Return a receipt or an error for each request: those that can be answered are written together."""
-    return _ask(book, requests, each=True)
-
-
-def _ask(book: Book, requests: Sequence[Request], each: bool) -> list[Any]:
+def _ask(session: Session, requests: Sequence[Request], each: bool) -> list[Any]:
     def work(connection: Connection) -> list[Any]:
-        with book.memory.lock:
-            book.store.enter(connection)
-            earlier = find_earlier(book, connection, requests)
-            known = book.memory.look(connection)
-        return _Answering(book, known, earlier, each).answer(connection, requests)
+        with session.cache.lock:
+            session.store.enter(connection)
+            earlier = find_earlier(session, connection, requests)
+            current = session.cache.read(connection)
+        return _AskTransaction(session, current, earlier, each).answer(connection, requests)
 
-    answers = book.store.attempt(work)
-    book.memory.keep()
+    answers = session.store.run_transaction(work)
+    session.cache.save_checkpoint()
     return answers
 
 
-def _match(book: Book, earlier: Earlier, request: Request) -> Any:
-    """The row that answers a request, or None."""
+def _match(session: Session, earlier: EarlierDecisions, request: Request) -> Any:
+    """Return the stored decision that answers a request, or None."""
     row = earlier.by_key(request)
     if row is not None:
         _check_same(request, row)
@@ -126,46 +54,41 @@ def _match(book: Book, earlier: Earlier, request: Request) -> Any:
                 "it out. Use a new key for a new decision."
             )
         return row
-    if request.unit is None or book.design.units != "once":
+    if request.unit is None or session.design.units != "once":
         return None
     row = earlier.by_unit(request.unit)
     return None if row is None or row.id in earlier.voided else row
 
 
 def _check_same(request: Request, row: Any) -> None:
-    """Refuse a key that comes with another unit or context than before."""
+    """Raise ConflictError where a key is used again with another unit or context."""
     if request.unit is not None and (row.unit is None or normalized(row.unit) != request.unit):
         raise ConflictError(
             f"request_key {request.request_key!r} was used for unit {row.unit!r}, now it comes with "
             f"{request.unit!r}. Use a new key for a new request."
         )
-    if request.context is not None and row.context != _written(request.context):
+    if request.context is not None and row.context != context_to_json(request.context):
         raise ConflictError(f"request_key {request.request_key!r} was used with another context. Use a new key.")
 
 
-def _written(context: Any) -> str:
-    """A context as it is stored."""
-    return json.dumps(checks.array("context", context, error=ContextError).tolist())
-
-
 @dataclass
-class _Answering:
-    """Answers to some requests, all from the same knowledge."""
+class _AskTransaction:
+    """Answers to some requests, all from the same state."""
 
-    book: Book
-    known: Known
-    earlier: Earlier
+    session: Session
+    current: ExperimentState
+    earlier: EarlierDecisions
     each: bool
-    """Whether one that is refused leaves the others alone."""
+    """Whether a refused request leaves the others unaffected."""
 
     def answer(self, connection: Connection, requests: Sequence[Request]) -> list[Any]:
-        """Return what was asked before; decide the rest and write it."""
+        """Return the stored decisions of repeated requests; decide and store the rest."""
         answers: list[Any] = [self._guarded(self._repeat, request) for request in requests]
         open_ = [i for i, answer in enumerate(answers) if answer is None]
         if not open_:
             return answers
-        numbers = self.book.store.draw_numbers(connection, self.book.id, len(open_))
-        xid = self.book.store.draw_xid(connection, self.book.id)
+        numbers = self.session.store.draw_numbers(connection, self.session.id, len(open_))
+        xid = self.session.store.draw_xid(connection, self.session.id)
         rows: list[dict[str, Any]] = []
         for i in open_:
             answers[i] = self._guarded(self._decide, requests[i], numbers[len(rows)], xid, rows)
@@ -182,62 +105,64 @@ class _Answering:
             return problem
 
     def _repeat(self, request: Request) -> Receipt | None:
-        """The decision that was asked before, or None where one is to be made."""
-        row = _match(self.book, self.earlier, request)
+        """Return the decision of an earlier request, or None where a new one must be made."""
+        row = _match(self.session, self.earlier, request)
         if row is None:
-            if self.known.paused:
+            if self.current.paused:
                 raise PausedError(
-                    f"Experiment {self.book.name!r} is paused: no new decisions. resume() it first; tell still works."
+                    f"Experiment {self.session.name!r} is paused: no new decisions. resume() it first; tell still "
+                    "works."
                 )
             return None
         return self._receipt(row, repeated=True)
 
     def _decide(self, request: Request, number: int, xid: int, rows: list[dict[str, Any]]) -> Receipt:
-        """A new decision, unless an earlier item of this very group was the same request."""
-        before = _match(self.book, self.earlier, request)
+        """Return a new decision, unless an earlier item of this transaction was the same request."""
+        before = _match(self.session, self.earlier, request)
         if before is not None:
             return self._receipt(before, repeated=True)
-        row = self._row(request, number, len(rows)) | self.book.signed(request.actor) | {"xid": xid}
+        row = self._row(request, number, len(rows)) | self.session.provenance(request.actor) | {"xid": xid}
         rows.append(row)
         stored = SimpleNamespace(**row)
         self.earlier.add(stored)
         return self._receipt(stored, repeated=False)
 
     def _receipt(self, row: Any, repeated: bool) -> Receipt:
-        return receipt_from_row(row, self.book.name, self.known.arms, self.book.design.seed, repeated=repeated)
+        return receipt_from_row(row, self.session.name, self.current.arms, self.session.design.seed, repeated=repeated)
 
     def _row(self, request: Request, number: int, position: int) -> dict[str, Any]:
-        book, known = self.book, self.known
-        time = known.decisions + 1 + position
+        session, current = self.session, self.current
+        time = current.decisions + 1 + position
         made = decide_at(
-            book.design.policy,
-            known.belief,
-            known.state,
-            known.active,
+            session.design.policy,
+            current.belief,
+            current.belief_state,
+            current.active,
             request.context,
-            seed=book.design.seed,
+            seed=session.design.seed,
             number=number,
             time=time,
         )
+        once = session.design.units == "once"
         return {
             "id": secrets.token_hex(10),
-            "experiment": book.id,
+            "experiment": session.id,
             "number": number,
             "time": time,
             "position": position,
             "unit": request.unit,
-            "unit_once": request.unit if book.design.units == "once" else None,
-            "unit_round": self.earlier.rounds(request.unit) if book.design.units == "once" else 0,
+            "unit_once": request.unit if once else None,
+            "unit_round": self.earlier.next_round(request.unit) if once else 0,
             "request_key": request.request_key,
             "key_scope": request.scope,
             "key_part": request.part,
-            "context": None if request.context is None else _written(request.context),
+            "context": None if request.context is None else context_to_json(request.context),
             "arm": made.arm,
             "propensities": pack(made.propensities),
             "probability_optimal": pack(made.probability_optimal),
             "candidates": made.candidates,
             "votes": pack(made.votes),
-            "observations": known.state.observations,
-            "digest": known.digest,
-            "snapshot": str(known.snapshot),
+            "observations": current.belief_state.observations,
+            "digest": current.digest,
+            "snapshot": str(current.snapshot),
         }

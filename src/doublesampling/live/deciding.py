@@ -1,4 +1,4 @@
-"""One decision of a live experiment: the same rules as everywhere, over the arms that are still in."""
+"""Make one decision of a live experiment, over the arms that are still active."""
 
 import hashlib
 from dataclasses import replace
@@ -15,10 +15,10 @@ from doublesampling.live.design import Design
 def decide_at(
     policy: Any, belief: Any, state: Any, active: tuple[int, ...], context: Any, *, seed: int, number: int, time: int
 ) -> Decision:
-    """Decide among the active arms; the others get probability, votes and propensity 0.
+    """Return a decision among the active arms; dropped arms get probability, votes and propensity 0.
 
-    The random address is (seed, number of the decision, time): two decisions from the same knowledge draw different
-    luck, also where they are made at once.
+    The random address is (seed, number of the decision, time), so two decisions from the same state draw different
+    random numbers, also where they are made at the same time.
     """
     laws = belief.marginals(state, context)
     if len(active) < belief.arms:
@@ -44,14 +44,14 @@ def decide_at(
     )
 
 
-def rehearse(design: Design) -> None:
-    """One decision from the prior: a policy that does not suit its belief is refused before the first unit."""
+def check_decidable(design: Design) -> None:
+    """Make one decision from the prior, so that a policy that does not suit its belief is refused at creation."""
     belief = design.belief
-    context = np.ones(belief.dimension) if hasattr(belief, "dimension") else None
+    context = None if belief.dimension is None else np.ones(belief.dimension)
     every = tuple(range(belief.arms))
     decide_at(design.policy, belief, belief.prior(), every, context, seed=design.seed, number=1, time=1)
 
 
 def digest(state: Any, active: tuple[int, ...]) -> str:
-    """A fingerprint of the statistics that a decision used."""
+    """Return the SHA-256 digest of the statistics that a decision uses."""
     return hashlib.sha256(f"{state.to_json()}|{list(active)}".encode()).hexdigest()

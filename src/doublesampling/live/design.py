@@ -1,4 +1,4 @@
-"""An experiment's design as plain JSON: names and settings, never code."""
+"""The design of an experiment, stored as JSON: class names and settings, never code."""
 
 import hashlib
 import json
@@ -16,18 +16,18 @@ from doublesampling import beliefs, checks, policies
 from doublesampling.errors import ArmError, DoubleSamplingError, NameTakenError, SettingError
 
 UNITS = ("once", "many")
-_LETTERS = "ABCDEFGHJKLMNPRSTUVWXYZ"  # none that looks like a digit
-# a zero-width joiner is seen only between pictures, such as those of a family; elsewhere it would hide a difference
+_LETTERS = "ABCDEFGHJKLMNPRSTUVWXYZ"  # without letters that look like a digit
+# a zero-width joiner is visible only between emoji; elsewhere it would make different names look equal
 _PICTURE = "[\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
 _JOINED = re.compile(f"(?<={_PICTURE})\u200d(?={_PICTURE})|(?<={_PICTURE}\ufe0f)\u200d(?={_PICTURE})")
 
 
 @dataclass(frozen=True)
 class Design:
-    """What was decided before the first unit: arms, belief, policy, seed, and whether a unit is asked once.
+    """The settings of an experiment: arms, belief, policy, seed, and whether a unit gets one decision or many.
 
-    ``codes`` has a code per arm, which the service shows to blind keys instead of the arm's name; None where they may
-    see the name.
+    ``codes`` holds one code per arm, which the service shows to blind keys instead of the arm's name; None where they
+    may see the name.
     """
 
     arms: tuple[str, ...]
@@ -38,7 +38,7 @@ class Design:
     codes: tuple[str, ...] | None = None
 
     def code(self, arm: int) -> str | None:
-        """The code of an arm; one that was added later has a code that follows from the seed."""
+        """Return the code of an arm; the code of an arm that was added later is derived from the seed."""
         if self.codes is None or arm < len(self.codes):
             return None if self.codes is None else self.codes[arm]
         taken = set(self.codes) | {str(self.code(earlier)) for earlier in range(len(self.codes), arm)}
@@ -46,17 +46,17 @@ class Design:
         return next(code for code in (_code(made[0], made[1]) for made in tries) if code not in taken)
 
     def check_truth(self, truth: Sequence[float]) -> None:
-        """A supposed truth has a number for every arm."""
+        """Raise SettingError unless an assumed truth has one number per arm."""
         if len(truth) != len(self.arms):
             raise SettingError(f"A truth needs one number per arm ({len(self.arms)}), got {len(truth)}.")
 
     @property
     def usual_horizon(self) -> int:
-        """How many decisions to simulate where nobody says: what the policy plans for, or 500."""
+        """The default number of decisions to simulate: the policy's horizon, or 500."""
         return getattr(self.policy, "horizon", None) or 500
 
     def to_json(self) -> str:
-        """The design as text."""
+        """Return the design as JSON text."""
         content = {
             "arms": list(self.arms),
             "belief": _describe(self.belief),
@@ -70,37 +70,37 @@ class Design:
 
 
 def design_from_json(text: str) -> Design:
-    """Read a design that ``to_json`` wrote."""
+    """Return the design that ``to_json`` wrote."""
     content = json.loads(text)
     belief, policy = build(content["belief"], beliefs), build(content["policy"], policies)
     codes = None if content.get("codes") is None else tuple(content["codes"])
     return Design(tuple(content["arms"]), belief, policy, int(content["seed"]), content["units"], codes)
 
 
-def kinds(room: Any) -> list[str]:
-    """The names of the beliefs, or of the policies, that a stored design may use."""
-    member = "prior" if room is beliefs else "choose"
-    public = {name: found for name, found in vars(room).items() if not name.startswith("_")}
+def kinds(module: Any) -> list[str]:
+    """Return the names of the beliefs, or of the policies, that a stored design may use."""
+    member = "prior" if module is beliefs else "choose"
+    public = {name: found for name, found in vars(module).items() if not name.startswith("_")}
     return sorted(name for name, found in public.items() if is_dataclass(found) and hasattr(found, member))
 
 
-def _describe(thing: Any) -> dict[str, Any]:
-    """A belief's or policy's class name and settings."""
-    settings = {f.name: getattr(thing, f.name) for f in fields(thing) if f.init}
-    return {"class": type(thing).__name__, "settings": settings}
+def _describe(component: Any) -> dict[str, Any]:
+    """Return the class name and settings of a belief or policy."""
+    settings = {f.name: getattr(component, f.name) for f in fields(component) if f.init}
+    return {"class": type(component).__name__, "settings": settings}
 
 
-def build(content: dict[str, Any], room: Any) -> Any:
-    """A belief or policy from its class name and settings."""
-    if content["class"] not in kinds(room):
+def build(content: dict[str, Any], module: Any) -> Any:
+    """Return a belief or policy from its class name and settings."""
+    if content["class"] not in kinds(module):
         raise SettingError(
-            f"This version knows no {content['class']!r}, which the stored design uses. Update the package."
+            f"The stored design uses {content['class']!r}, which this version does not have. Update the package."
         )
-    return getattr(room, content["class"])(**content["settings"])
+    return getattr(module, content["class"])(**content["settings"])
 
 
 def check_arms(arms: object) -> tuple[str, ...]:
-    """At least two different names."""
+    """Return the names of the arms; raise where there are fewer than two, or two are equal."""
     if isinstance(arms, str) or not hasattr(arms, "__iter__"):
         raise ArmError(f'arms must be a list of names, got {checks.shown(arms)}. Write arms=["control", "new"].')
     names = tuple(check_text("the name of an arm", name) for name in arms)
@@ -113,7 +113,7 @@ def check_arms(arms: object) -> tuple[str, ...]:
 
 
 def normalized(text: str) -> str:
-    """Return a text in the form (NFC) in which equal words have equal characters.
+    """Return a text in Unicode normal form NFC, in which equal words have equal characters.
 
     >>> normalized("Ame\u0301lie") == normalized("Am\u00e9lie")
     True
@@ -122,7 +122,7 @@ def normalized(text: str) -> str:
 
 
 def check_text(what: str, value: object) -> str:
-    """Return a name that both databases can keep: normalized, printable, without blanks at its ends."""
+    """Return a name that both databases can store: normalized, printable, without surrounding blanks."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         value = str(int(value))
     if not isinstance(value, str) or not value.strip() or len(normalized(value)) > 500:
@@ -136,7 +136,7 @@ def check_text(what: str, value: object) -> str:
 
 
 def check_reason(reason: object) -> str:
-    """Return a reason as it is stored; blanks at its ends do not matter."""
+    """Return a reason as it is stored, without surrounding blanks."""
     return check_text("reason", reason.strip() if isinstance(reason, str) else reason)
 
 
@@ -145,7 +145,7 @@ def _code(letter: int, digits: int) -> str:
 
 
 def make_codes(codes: object, arms: Sequence[str]) -> tuple[str, ...] | None:
-    """A code per arm: those that were given, random ones for True, None for False."""
+    """Return one code per arm: the given ones, random ones for True, None for False."""
     if codes is None or codes is False:
         return None
     if codes is True:
@@ -163,32 +163,34 @@ def make_codes(codes: object, arms: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def make_design(arms: object, belief: Any, policy: Any, seed: object, units: object, codes: object = None) -> Design:
-    """A design that can be stored and read back."""
+    """Return a checked design that can be stored and read back."""
     names = check_arms(arms)
     belief = beliefs.BetaBernoulli(arms=len(names)) if belief is None else belief
     policy = policies.DoubleSampling() if policy is None else policy
-    for what, thing, room in (("belief", belief, beliefs), ("policy", policy, policies)):
-        if type(thing).__name__ not in kinds(room) or getattr(room, type(thing).__name__) is not type(thing):
+    for what, given, module in (("belief", belief, beliefs), ("policy", policy, policies)):
+        if type(given).__name__ not in kinds(module) or getattr(module, type(given).__name__) is not type(given):
             raise SettingError(
                 f"{what} must be one of doublesampling's own, such as "
-                f"{'BetaBernoulli(arms=2)' if what == 'belief' else 'DoubleSampling()'}, got {checks.shown(thing)}: "
-                "a stored experiment names it, and must find it again."
+                f"{'BetaBernoulli(arms=2)' if what == 'belief' else 'DoubleSampling()'}, got {checks.shown(given)}: "
+                "a stored experiment names its class and must be able to import it again."
             )
     if belief.arms != len(names):
         raise ArmError(f"The belief has {belief.arms} arms, but {len(names)} names were given. Make them agree.")
     known = checks.one_of("units", units, UNITS)
     design = Design(names, belief, policy, checks.seed(seed), known, make_codes(codes, names))
     if design_from_json(design.to_json()) != design:
-        raise SettingError("This design does not survive being stored. Use plain numbers as settings.")
+        raise SettingError("This design cannot be read back once it is stored. Use plain numbers as settings.")
     return design
 
 
-def grown(belief: Any, arms: int) -> Any:
-    """The belief with one arm more, which starts at the prior that all arms share."""
+def resize_belief(belief: Any, arms: int) -> Any:
+    """Return the belief with this number of arms; added arms start at the prior that all arms share."""
+    if belief.arms == arms:
+        return belief
     try:
         return replace(belief, arms=arms)
     except DoubleSamplingError:
         raise SettingError(
-            f"{belief!r} has settings per arm, so the prior of a new arm is not known. "
-            "Use settings that all arms share in experiments that may grow."
+            f"{belief!r} has settings per arm, so the prior of a new arm is not defined. "
+            "Use settings that all arms share in an experiment to which arms may be added."
         ) from None

@@ -1,28 +1,29 @@
-"""Why a decision fell as it did, from the log alone."""
+"""Explain a decision from the log: what was known, what was drawn, and why this arm was chosen."""
 
 import datetime
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from doublesampling.live.book import Book
+from doublesampling.live.checkpoints import rebuild
 from doublesampling.live.deciding import digest
-from doublesampling.live.design import grown
-from doublesampling.live.knowledge import DisturbedError, Fold, extend, resized
-from doublesampling.live.memory import StoredLog, standing
+from doublesampling.live.design import resize_belief
+from doublesampling.live.queries.log import ExperimentLog, VisibleLog
+from doublesampling.live.queries.revisions import count_retracted_since
 from doublesampling.live.records import Receipt
-from doublesampling.live.schema import outcomes
-from doublesampling.live.snapshot import Snapshot
+from doublesampling.live.session import Session
+from doublesampling.live.state import apply_events
+from doublesampling.live.visibility import Snapshot
 
-_LONG = 20_000  # outcomes; the whole of a shorter log is read in a moment
+LONG = 20_000
+"""Outcomes above which an explanation starts from a stored checkpoint instead of reading the whole log."""
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What was known, what was believed, what was drawn, and why this arm. ``str`` of it is for people."""
+    """What a decision knew, what it drew and why it chose its arm. ``print`` it for a readable text."""
 
     decision: Receipt
     arms: tuple[dict[str, Any], ...]
@@ -31,14 +32,14 @@ class Explanation:
     policy: str
     belief: str
     verified: bool
-    """Whether the statistics recomputed from the log have the stored digest. Of a log of more than 20,000 outcomes only
-    what follows a stored fold is recomputed; ``replay`` recomputes everything."""
+    """Whether the statistics recomputed from the log have the stored digest. Where the decision knew more than 20,000
+    outcomes, the recomputation starts from a stored checkpoint; ``replay`` recomputes everything."""
     unknown_then: int
-    """Outcomes that count now and were not known to this decision."""
+    """Outcomes that count now and that this decision did not know."""
     asked_at: datetime.datetime
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values, for JSON."""
         return {
             "decision": self.decision.to_dict(),
             "arms": list(self.arms),
@@ -55,7 +56,7 @@ class Explanation:
             f"Decision {d.number} of {d.experiment!r} ({d.id}), {d.asked_at:%Y-%m-%d %H:%M:%S} UTC, by {d.actor}",
             f"  unit {d.unit or '-'}, context {d.context if d.context is not None else '-'}",
             f"  known then: {d.observations} outcomes; {self.unknown_then} more came later",
-            *(["  VOIDED: not carried out, and counts for nothing"] if d.voided else []),
+            *(["  VOIDED: not carried out, does not count"] if d.voided else []),
             f"  {self.belief}, {self.policy}",
             "",
             "  arm                  outcomes      mean        sd   P(best)   votes   propensity",
@@ -74,16 +75,16 @@ class Explanation:
         return "\n".join([*lines, "", f"  {self.why}", f"  The log, recomputed, {check}."])
 
 
-def explain(book: Book, connection: Connection, receipt: Receipt) -> Explanation:
-    """Recompute what the decision knew, and put it into words."""
+def explain(session: Session, connection: Connection, receipt: Receipt) -> Explanation:
+    """Return what the decision knew, recomputed from the log, and why it chose its arm."""
     seen = Snapshot.parse(receipt.snapshot)
-    log = StoredLog(connection, book.id, book.design.belief)
-    arms, active, _ = standing(book.design, [e for e in log.events(0) if seen.sees(e.xid)])
-    belief = book.design.belief if len(arms) == book.design.belief.arms else grown(book.design.belief, len(arms))
-    log = replace(log, belief=belief)
-    state = _known_then(log, seen, log.older(seen.xmin) if receipt.observations > _LONG else None)
-    if digest(state, active) != receipt.digest:  # a stored fold is a cache, and no judge: read the whole log
-        state = _known_then(log, seen, None)
+    log = ExperimentLog(connection, session.id, session.design.belief)
+    arms, active, _ = apply_events(session.design, [e for e in log.events(0) if seen.sees(e.xid)])
+    belief = resize_belief(session.design.belief, len(arms))
+    visible = VisibleLog(replace(log, belief=belief), seen)
+    state = rebuild(belief, visible, seen.xmin if receipt.observations > LONG else 0).state
+    if digest(state, active) != receipt.digest:  # the stored checkpoint may be wrong: read the whole log
+        state = rebuild(belief, visible, 0).state
     laws = belief.marginals(state, receipt.context)
     table = tuple(
         {
@@ -98,50 +99,26 @@ def explain(book: Book, connection: Connection, receipt: Receipt) -> Explanation
         }
         for i, name in enumerate(arms)
     )
+    retracted = count_retracted_since(connection, session.id, seen)
     return Explanation(
         decision=receipt,
         arms=table,
         why=_why(receipt, arms),
-        policy=repr(book.design.policy),
+        policy=repr(session.design.policy),
         belief=repr(belief),
         verified=digest(state, active) == receipt.digest,
-        unknown_then=_count_unknown(book, connection, seen, state.observations),
+        unknown_then=int(session.read_state().belief_state.observations) - state.observations + retracted,
         asked_at=receipt.asked_at,
     )
 
 
-def _known_then(log: StoredLog, seen: Snapshot, start: Fold | None) -> Any:
-    """The statistics in a snapshot, from an older fold where there is one: then few rows are read of a long log."""
-    fold = Fold(0, log.belief.prior()) if start is None else replace(start, state=resized(start.state, log.belief))
-    rows = [row for row in log.rows(fold.watermark, before=seen.xmax) if seen.sees(row.xid)]
-    try:
-        return extend(log.belief, fold, rows).state
-    except DisturbedError:  # an amendment of what the fold has absorbed
-        return _known_then(log, seen, None)
-
-
-def _count_unknown(book: Book, connection: Connection, seen: Snapshot, known_then: int) -> int:
-    """How many outcomes count now that did not then: some that counted then may have been taken back since."""
-    o = outcomes.c
-    taken_back = sa.select(o.decision).where(o.experiment == book.id, o.kind.in_(("withdrawn", "voided")))
-    query = sa.select(o.decision, o.xid, o.reward).where(o.decision.in_(taken_back)).order_by(o.decision, o.revision)
-    then: dict[str, Any] = {}
-    now: dict[str, Any] = {}
-    for row in connection.execute(query):
-        now[row.decision] = row.reward
-        if seen.sees(row.xid):
-            then[row.decision] = row.reward
-    gone = sum(reward is not None and now[decision] is None for decision, reward in then.items())
-    return int(book.look().state.observations) - known_then + gone
-
-
 def _why(receipt: Receipt, arms: tuple[str, ...]) -> str:
-    """The choice in one or two sentences."""
+    """Return the reason for the choice in one or two sentences."""
     leader = int(np.argmax(receipt.probability_optimal))
     p, n = receipt.probability_optimal[leader], receipt.candidates
     if n == 1:
-        text = f"One candidate was drawn, so each arm had its own chance of being played: it was {receipt.arm_name!r}."
+        text = f"One candidate was drawn, so each arm was chosen with its own probability: it was {receipt.arm_name!r}."
     else:
         votes = int(receipt.votes[receipt.arm])
         text = f"{n} candidates were drawn, and {receipt.arm_name!r} was the most frequent with {votes}."
-    return f"{arms[leader]!r} seemed the best with probability {p:.3f}. {text}"
+    return f"{arms[leader]!r} was the best arm with probability {p:.3f}. {text}"

@@ -1,20 +1,25 @@
-"""Files of an experiment: its decisions, and beside them, on request, its audit trail."""
+"""Export an experiment to files: its decisions and, on request, its audit trail."""
 
+import json
 import re
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pandas as pd
 
 from doublesampling import checks
-from doublesampling.errors import OutputError, SettingError
-from doublesampling.live import audit, reading
-from doublesampling.live.book import Book
+from doublesampling.errors import OutputError, SettingError, missing_extra
 from doublesampling.live.design import normalized
+from doublesampling.live.experiment_ref import ExperimentRef
+from doublesampling.live.queries import audit
+from doublesampling.live.queries.tables import PER_ARM, decision_table
 
-# what no file system of ours takes, or what means something to a shell or a spreadsheet of files
+FORMATS = ("parquet", "csv", "jsonl")
+_JSON_COLUMNS = (*PER_ARM, "context", "detail")  # columns of JSON text
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet takes a cell that starts so for a formula
+# characters that a file system refuses, or that have a meaning in a shell
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f/\\:*?"<>|]')
-_RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?", re.IGNORECASE)  # devices of Windows
+_RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?", re.IGNORECASE)  # device names on Windows
 
 
 def file_name(name: str, ending: str) -> str:
@@ -24,40 +29,67 @@ def file_name(name: str, ending: str) -> str:
     ('-..-etc-passwd.csv', '_NUL.csv', 'Versuch 7.csv')
     """
     plain = _UNSAFE.sub("-", normalized(name)).lstrip(". ").rstrip(". ")
-    while len(plain.encode()) > 150:  # file systems take 255 bytes
+    while len(plain.encode()) > 150:  # file systems allow 255 bytes
         plain = plain[:-1]
     plain = plain or "experiment"
     return f"{'_' if _RESERVED.fullmatch(plain) else ''}{plain}{ending}"
 
 
 def export(
-    book: Book, form: str, target: str | Path | IO[bytes] | None, *, force: bool, with_audit: bool
+    ref: ExperimentRef, form: str, target: str | Path | IO[bytes] | None, *, force: bool, with_audit: bool
 ) -> Path | IO[bytes]:
-    """Write the decisions to a file, or to anything that takes bytes; the audit trail to a second file beside it."""
-    checks.one_of("format", form, reading.FORMATS)
-    where = Path(file_name(book.name, f".{form}")) if target is None else target
+    """Write the decisions to a file or binary stream, and the audit trail to a second file where asked."""
+    checks.one_of("format", form, FORMATS)
+    where = Path(file_name(ref.name, f".{form}")) if target is None else target
     if not isinstance(where, (str, Path)):
         if with_audit:
             raise SettingError("audit=True writes a second file, so it needs a path. Or use exp.audit().")
-        _write_file(reading.table(book), form, where)
+        _write_file(decision_table(ref), form, where)
         return where
     path = Path(where)
     beside = path.with_name(f"{path.stem}-audit{path.suffix}")
     for each in (path, beside) if with_audit else (path,):
         _check_free(each, force)
-    _write_file(reading.table(book), form, path)
+    _write_file(decision_table(ref), form, path)
     if with_audit:
-        _write_file(audit.frame(book), form, beside)
+        _write_file(audit.to_frame(ref), form, beside)
     return path
 
 
-def export_audit(book: Book, form: str, target: str | Path | None, *, force: bool) -> Path:
+def export_audit(ref: ExperimentRef, form: str, target: str | Path | None, *, force: bool) -> Path:
     """Write the audit trail to a file, by default named after the experiment."""
-    checks.one_of("format", form, reading.FORMATS)
-    path = Path(file_name(f"{book.name}-audit", f".{form}") if target is None else target)
+    checks.one_of("format", form, FORMATS)
+    path = Path(file_name(f"{ref.name}-audit", f".{form}") if target is None else target)
     _check_free(path, force)
-    _write_file(audit.frame(book), form, path)
+    _write_file(audit.to_frame(ref), form, path)
     return path
+
+
+def write_table(frame: pd.DataFrame, form: str, target: Path | IO[bytes]) -> None:
+    """Write a table as CSV, JSON lines or Parquet.
+
+    In CSV, a text that a spreadsheet would take for a formula gets an apostrophe in front.
+    """
+    if form == "csv":
+        texts = {name: frame[name].map(_escape_formula) for name in frame.columns if _is_text(frame[name])}
+        frame.assign(**texts).to_csv(target, index=False)
+    elif form == "jsonl":
+        columns = [name for name in _JSON_COLUMNS if name in frame]
+        frame = frame.assign(**{n: [None if v is None else json.loads(v) for v in frame[n]] for n in columns})
+        frame.to_json(target, orient="records", lines=True, date_format="iso", date_unit="us", double_precision=15)
+    else:
+        try:
+            frame.to_parquet(target, index=False)
+        except ImportError:
+            raise missing_extra("Parquet files need pyarrow", "data") from None
+
+
+def _is_text(column: pd.Series) -> bool:
+    return bool(pd.api.types.is_object_dtype(column) or pd.api.types.is_string_dtype(column))
+
+
+def _escape_formula(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 
 def _check_free(path: Path, force: bool) -> None:
@@ -69,6 +101,6 @@ def _check_free(path: Path, force: bool) -> None:
 
 def _write_file(frame: pd.DataFrame, form: str, target: Path | IO[bytes]) -> None:
     try:
-        reading._write(frame, form, target)
+        write_table(frame, form, target)
     except OSError as problem:
         raise OutputError(f"{str(target)!r} cannot be written: {problem.strerror or problem}.") from None

@@ -1,4 +1,4 @@
-"""What ask and tell hand back: receipts that say everything that was stored."""
+"""The records that ask and tell return: decisions and outcomes as they were stored."""
 
 import datetime
 import json
@@ -16,25 +16,25 @@ IntArray = NDArray[np.int64]
 
 
 def pack(values: Any) -> str:
-    """Numbers as JSON, to the last bit; nan, which JSON does not know, as null."""
+    """Return numbers as JSON without loss; nan, which JSON does not have, becomes null."""
     plain = np.asarray(values).tolist()
     return json.dumps([None if isinstance(v, float) and math.isnan(v) else v for v in plain], allow_nan=False)
 
 
 def unpack(text: str) -> FloatArray:
-    """What ``pack`` wrote."""
+    """Return the numbers that ``pack`` wrote."""
     return np.array([math.nan if v is None else v for v in json.loads(text)], dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class Receipt:
-    """A stored decision. Arrays are (arm) and hold 0 for arms that were dropped before."""
+    """A stored decision. Arrays are (arm) and hold 0 for arms that had been dropped."""
 
     id: str
-    """Hand it to tell. Unique over all experiments, and not to be guessed."""
+    """The id to pass to tell; random and unique over all experiments."""
     experiment: str
     number: int
-    """Counts the decisions of the experiment from 1; on PostgreSQL with gaps."""
+    """The number of the decision in its experiment, from 1; on PostgreSQL there may be gaps."""
     unit: str | None
     request_key: str | None
     context: Any
@@ -45,32 +45,32 @@ class Receipt:
     candidates: int
     votes: IntArray
     time: int
-    """One more than the decisions that this one could see."""
+    """One more than the number of decisions that this one could see."""
     position: int
-    """Its place among decisions that were asked together, from 0."""
+    """Its position among decisions that were made together, from 0."""
     observations: int
-    """How many outcomes it knew."""
+    """How many outcomes the decision knew."""
     digest: str
-    """Fingerprint of the statistics it used."""
+    """SHA-256 digest of the posterior statistics it used."""
     snapshot: str
-    """Which transactions it saw."""
+    """Which transactions it could see, as xmin:xmax:running."""
     address: Address
-    """Where its random numbers came from."""
+    """The address of its random numbers."""
     asked_at: datetime.datetime
     actor: str
     version: str
     repeated: bool = False
-    """Whether it had been asked before, so that nothing was decided anew."""
+    """Whether an earlier request got this decision, so that no new one was made."""
     voided: bool = False
-    """Whether it was not carried out, and counts for nothing."""
+    """Whether it was marked as not carried out, so that it does not count."""
 
     @property
     def propensity(self) -> float:
-        """The probability with which this arm was chosen; nan where it is not known."""
+        """The probability with which this arm was chosen; nan where it is unknown."""
         return float(self.propensities[self.arm])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values, for JSON."""
         return {
             "id": self.id,
             "experiment": self.experiment,
@@ -102,20 +102,20 @@ class Outcome:
 
     decision: str
     reward: float | None
-    """None where it was withdrawn, or the decision was voided."""
+    """None where the outcome was withdrawn or the decision voided."""
     kind: str
     """told, imputed, amended, withdrawn or voided."""
     imputed: bool
     revision: int
-    """1 for the first outcome of a decision; each that supersedes it counts one more."""
+    """1 for the first outcome of a decision, one more for each that supersedes it."""
     reason: str | None
     told_at: datetime.datetime
     actor: str
     repeated: bool = False
-    """Whether it was already there, so that nothing was written."""
+    """Whether it was stored already, so that nothing was written."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values, for JSON."""
         return {**self.__dict__, "told_at": self.told_at.isoformat()}
 
 

@@ -1,30 +1,30 @@
-"""Replay: every decision is made again from what the log says was known then, and compared."""
+"""Replay: recompute every stored decision from the log, each from the outcomes it could see, and compare."""
 
 import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import sqlalchemy as sa
 
-from doublesampling.live.book import Book
+from doublesampling.live.checkpoints import Checkpoint, OutcomeRow, fold_to_snapshot, truncate_state
 from doublesampling.live.deciding import decide_at, digest
-from doublesampling.live.design import grown
-from doublesampling.live.knowledge import DisturbedError, Fold, Row, extend, refold, resized
-from doublesampling.live.memory import Event, StoredLog, standing
+from doublesampling.live.design import resize_belief
+from doublesampling.live.queries.log import ExperimentLog, all_decisions
 from doublesampling.live.records import unpack
-from doublesampling.live.schema import decisions
-from doublesampling.live.snapshot import Snapshot
+from doublesampling.live.session import Session
+from doublesampling.live.state import apply_events
+from doublesampling.live.visibility import Snapshot
 
-_MOST = 20  # differences that are spelled out
-_CLOSE = 1e-9  # machines may round the last digits of a probability differently; arms and votes must be the same
+_MOST = 20  # differences that are listed in full
+_CLOSE = 1e-9  # machines may round the last digits of a probability differently; arms and votes must be equal
+_SPACING = 200  # transactions between two checkpoints that a replay keeps in memory
 
 
 @dataclass(frozen=True)
 class Replay:
-    """How many decisions were made again, and where they differ from what is stored."""
+    """How many decisions were recomputed, and where they differ from the stored ones."""
 
     decisions: int
     different: int
@@ -36,120 +36,96 @@ class Replay:
         return self.different == 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values, for JSON."""
         return {"agrees": self.agrees, "decisions": self.decisions, "different": self.different,
                 "differences": list(self.differences)}  # fmt: skip
 
 
 @dataclass
-class Walk:
-    """The log in memory, and a fold that moves along it. It never looks at stored folds: they might be wrong."""
+class LogReplayer:
+    """The log in memory, and the state at one snapshot after another.
+
+    It never reads stored checkpoints: a replay must notice where one of them is wrong.
+    """
 
     belief: Any
-    events: list[Event]
-    every: list[Row]
-    made: list[int]
-    """xid of every decision, sorted."""
+    outcomes: list[OutcomeRow]
+    decided: list[int]
+    """xid of every decision, ascending."""
     voided: list[int] = field(init=False)
-    """xid of every void, sorted."""
+    """xid of every void, ascending."""
     seen: Snapshot = field(default_factory=lambda: Snapshot(0, 0))
-    fold: Fold = field(init=False)
-    kept: list[Fold] = field(default_factory=list)
+    settled: Checkpoint = field(init=False)
+    kept: list[Checkpoint] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.xids = [row.xid for row in self.every]
-        self.voided = [row.xid for row in self.every if row.kind == "voided"]
-        self.fold = Fold(0, self.belief.prior())
+        self.xids = [row.xid for row in self.outcomes]
+        self.voided = [row.xid for row in self.outcomes if row.kind == "voided"]
+        self.settled = Checkpoint(0, self.belief.prior())
 
-    def rows(self, since: int) -> Sequence[Row]:
-        """Outcomes from a transaction on that the present snapshot sees."""
-        window = self.every[bisect_left(self.xids, since) : bisect_left(self.xids, self.seen.xmax)]
+    def rows(self, since: int) -> Sequence[OutcomeRow]:
+        """Return the outcomes with ``xid >= since`` that the current snapshot sees."""
+        window = self.outcomes[bisect_left(self.xids, since) : bisect_left(self.xids, self.seen.xmax)]
         return [row for row in window if self.seen.sees(row.xid)]
 
-    def older(self, place: int) -> Fold | None:
-        """A fold kept on the way; those past a disturbed place are of no use any more."""
-        while self.kept and self.kept[-1].watermark > place:
-            self.kept.pop()
-        return self.kept[-1] if self.kept else None
+    def checkpoint_before(self, place: int) -> Checkpoint | None:
+        """Return the latest checkpoint of this replay whose watermark is at most ``place``."""
+        return next((found for found in reversed(self.kept) if found.watermark <= place), None)
 
     def state_at(self, seen: Snapshot, belief: Any) -> Any:
-        """What was known in a snapshot; snapshots come in the order of xmin."""
+        """Return the belief's state in a snapshot; snapshots must come in ascending order of ``xmin``."""
         self.seen = seen
-        fold = replace(self.fold, state=resized(self.fold.state, belief))
-        rows = self.rows(fold.watermark)
-        cut = next((i for i, row in enumerate(rows) if row.xid >= seen.xmin), len(rows))
-        try:
-            self.fold = extend(belief, fold, rows[:cut], seen.xmin)
-        except DisturbedError as amended:
-            self.fold = refold(belief, self, amended.place, seen.xmin)
-        if not self.kept or self.fold.watermark >= self.kept[-1].watermark + 200:
-            self.kept.append(self.fold)
-        try:
-            return extend(belief, self.fold, rows[cut:]).state
-        except DisturbedError as amended:
-            return refold(belief, _Peek(self), amended.place).state
+        folded = fold_to_snapshot(belief, self, self.settled, seen)
+        self.settled = folded.checkpoint
+        if folded.stale_from is not None:
+            self.kept = [found for found in self.kept if found.watermark <= folded.stale_from]
+        if not self.kept or self.settled.watermark >= self.kept[-1].watermark + _SPACING:
+            self.kept.append(self.settled)
+        return folded.state
 
     def time_at(self, seen: Snapshot) -> int:
-        """One more than the decisions that a snapshot sees, less those that it sees voided."""
-        return _count_seen(self.made, seen) - _count_seen(self.voided, seen) + 1
+        """Return one more than the decisions that a snapshot sees, without those it sees voided."""
+        return _count_seen(self.decided, seen) - _count_seen(self.voided, seen) + 1
 
 
 def _count_seen(xids: list[int], seen: Snapshot) -> int:
-    """How many of these transactions, sorted, a snapshot sees."""
+    """Return how many of these transactions, in ascending order, a snapshot sees."""
     settled = bisect_left(xids, seen.xmin)
     between = xids[settled : bisect_right(xids, seen.xmax - 1)]
     return settled + sum(seen.sees(xid) for xid in between)
 
 
-@dataclass(frozen=True)
-class _Peek:
-    """The same log for a look that must not throw kept folds away."""
-
-    walk: Walk
-
-    def rows(self, since: int) -> Sequence[Row]:
-        return self.walk.rows(since)
-
-    def older(self, place: int) -> Fold | None:
-        return next((fold for fold in reversed(self.walk.kept) if fold.watermark <= place), None)
-
-
-def replay(book: Book) -> Replay:
-    """Make every decision again."""
-    with book.store.reading() as connection:
-        log = StoredLog(connection, book.id, book.design.belief)
-        happened, every = log.events(0), log.rows(0)
-        query = sa.select(decisions).where(decisions.c.experiment == book.id)
+def replay(session: Session) -> Replay:
+    """Recompute every decision and return where the result differs from the stored one."""
+    with session.store.reading() as connection:
+        log = ExperimentLog(connection, session.id, session.design.belief)
+        events, outcomes = log.events(0), log.rows(0)
         stored = sorted(
-            ((Snapshot.parse(row.snapshot), row) for row in connection.execute(query)),
+            ((Snapshot.parse(row.snapshot), row) for row in all_decisions(connection, session.id)),
             key=lambda pair: (pair[0].xmin, pair[1].number),
         )
-    walk = Walk(book.design.belief, happened, every, sorted(row.xid for _, row in stored))
+    replayer = LogReplayer(session.design.belief, outcomes, sorted(row.xid for _, row in stored))
     differences: list[str] = []
-    different, most = 0, book.design.belief.arms
+    different, most = 0, session.design.belief.arms
     for seen, row in stored:
-        arms, active, _ = standing(book.design, [e for e in happened if seen.sees(e.xid)])
+        arms, active, _ = apply_events(session.design, [e for e in events if seen.sees(e.xid)])
         most = max(most, len(arms))
-        belief = book.design.belief if most == book.design.belief.arms else grown(book.design.belief, most)
-        found = _compare(book, walk, seen, row, belief, active, len(arms))
+        belief = resize_belief(session.design.belief, most)
+        state = replayer.state_at(seen, belief)
+        if len(arms) < most:  # an arm that an earlier snapshot saw, and this one does not see yet
+            belief, state = resize_belief(session.design.belief, len(arms)), truncate_state(state, len(arms))
+        found = _differences(session, row, belief, state, active, replayer.time_at(seen) + row.position)
         different += bool(found)
         if found and len(differences) < _MOST:
             differences.append(f"decision {row.number} ({row.id}): {', '.join(found)}")
     return Replay(len(stored), different, tuple(differences))
 
 
-def _compare(
-    book: Book, walk: Walk, seen: Snapshot, row: Any, belief: Any, active: tuple[int, ...], arms: int
-) -> list[str]:
-    """What differs between a stored decision and the same one made again."""
-    state = walk.state_at(seen, belief)
-    if arms < belief.arms:  # an arm that settled for others was not visible to this one yet
-        belief = grown(book.design.belief, arms)
-        state = cut_state(state, arms)
+def _differences(session: Session, row: Any, belief: Any, state: Any, active: tuple[int, ...], time: int) -> list[str]:
+    """Return what differs between a stored decision and the same decision made again."""
     context = None if row.context is None else np.array(json.loads(row.context))
-    time = walk.time_at(seen) + row.position
     again = decide_at(
-        book.design.policy, belief, state, active, context, seed=book.design.seed, number=row.number, time=time
+        session.design.policy, belief, state, active, context, seed=session.design.seed, number=row.number, time=time
     )
     found = []
     for name, was, now in (
@@ -167,8 +143,3 @@ def _compare(
         if was.shape != now.shape or not np.allclose(was, now, rtol=_CLOSE, atol=1e-12, equal_nan=True):
             found.append(f"{name} stored {was.tolist()}, recomputed {now.tolist()}")
     return found
-
-
-def cut_state(state: Any, arms: int) -> Any:
-    """Return the state of the first arms only."""
-    return type(state)(**{name: getattr(state, name)[:arms].copy() for name in state.__dataclass_fields__})

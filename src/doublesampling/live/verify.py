@@ -1,25 +1,25 @@
-"""Verification of a store: the database's own checks, the triggers, and every experiment replayed."""
+"""Verify a store: the database's own checks, the triggers, every decision and every checkpoint."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
-import sqlalchemy as sa
-from sqlalchemy.engine import Connection
-
-from doublesampling.live import upgrade
-from doublesampling.live.book import Book, open_book
-from doublesampling.live.design import grown
-from doublesampling.live.memory import StoredLog, standing
-from doublesampling.live.registry import list_experiments
-from doublesampling.live.replay import Walk, cut_state, replay
-from doublesampling.live.schema import APPEND_ONLY, HEAD, decisions, experiments, outcomes, snapshots
-from doublesampling.live.snapshot import Snapshot
-from doublesampling.live.store import Store
+from doublesampling.live.checkpoints import truncate_state
+from doublesampling.live.design import resize_belief
+from doublesampling.live.queries.experiments import list_experiments
+from doublesampling.live.queries.log import ExperimentLog, decision_xids, stored_checkpoints
+from doublesampling.live.replay import LogReplayer, replay
+from doublesampling.live.session import Session, open_session
+from doublesampling.live.state import apply_events
+from doublesampling.live.stores import upgrade
+from doublesampling.live.stores.contract import Store
+from doublesampling.live.stores.integrity import dangling_references, database_problems, missing_triggers
+from doublesampling.live.stores.schema import HEAD
+from doublesampling.live.visibility import Snapshot
 
 
 @dataclass
 class Verification:
-    """What was looked at, and what is wrong with it."""
+    """The result of a verification: what was checked, and the problems that were found."""
 
     identity: str
     schema: int = HEAD
@@ -29,7 +29,7 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether no problem was found."""
         return not self.problems
 
     def to_dict(self) -> dict[str, Any]:
@@ -38,91 +38,36 @@ class Verification:
 
 
 def verify(store: Store) -> Verification:
-    """Check a whole store. It only reads, and may take minutes for millions of decisions."""
+    """Check a whole store and return what is wrong. It only reads, and takes minutes for millions of decisions."""
     upgrade.check(store)
     with store.reading() as connection:
         found = Verification(store.incarnation(connection).identity)
-        found.problems += [*_database(connection), *_triggers(connection), *_references(connection)]
+        for check in (database_problems, missing_triggers, dangling_references):
+            found.problems += check(connection)
     for listed in list_experiments(store):
-        book = open_book(store, listed["name"], None)
-        again = replay(book)
-        found.problems += [f"{book.name}: {difference}" for difference in again.differences]
-        checkpoints, wrong = _checkpoints(book)
-        found.problems += [f"{book.name}: {problem}" for problem in wrong]
+        session = open_session(store, listed["name"], None)
+        again = replay(session)
+        found.problems += [f"{session.name}: {difference}" for difference in again.differences]
+        checkpoints, wrong = _check_checkpoints(session)
+        found.problems += [f"{session.name}: {problem}" for problem in wrong]
         agrees = again.agrees and not wrong
-        row = {"name": book.name, "decisions": again.decisions, "checkpoints": checkpoints, "agrees": agrees}
+        row = {"name": session.name, "decisions": again.decisions, "checkpoints": checkpoints, "agrees": agrees}
         found.experiments.append(row)
     return found
 
 
-def _database(connection: Connection) -> list[str]:
-    """What the database says of itself."""
-    if connection.dialect.name == "sqlite":
-        said = connection.exec_driver_sql("PRAGMA integrity_check(5)").scalars().all()
-        return [] if said == ["ok"] else [f"the database is damaged: {line}" for line in said]
-    problems = []
-    for table in (decisions, outcomes):  # a table and its index must hold the same rows
-        query = sa.select(sa.func.count()).select_from(table).where(table.c.experiment >= 0, table.c.xid >= 0)
-        counted = []
-        for by_index in ("off", "on"):
-            connection.exec_driver_sql(f"SET LOCAL enable_seqscan = {'off' if by_index == 'on' else 'on'}")
-            for way in ("indexscan", "indexonlyscan", "bitmapscan"):
-                connection.exec_driver_sql(f"SET LOCAL enable_{way} = {by_index}")
-            counted.append(connection.execute(query).scalar_one())
-        if counted[0] != counted[1]:
-            problems.append(f"{table.name} has {counted[0]} rows, its index {counted[1]}: run REINDEX")
-    return problems
-
-
-def _triggers(connection: Connection) -> list[str]:
-    """Whether everything that refuses change is in place."""
-    if connection.dialect.name == "sqlite":
-        wanted = {f"{table}_no_{what}" for table in APPEND_ONLY for what in ("update", "delete", "replace")}
-        query = "SELECT name FROM sqlite_master WHERE type = 'trigger'"
-    else:
-        wanted = {f"{table}_no_change" for table in APPEND_ONLY}
-        query = "SELECT tgname FROM pg_trigger WHERE tgenabled = 'O'"
-    missing = wanted - set(connection.exec_driver_sql(query).scalars())
-    return [f"the trigger {name} is missing: rows could be changed" for name in sorted(missing)]
-
-
-def _references(connection: Connection) -> list[str]:
-    """Rows that name something which is not there."""
-    strays = {
-        "decisions of no experiment": sa.select(sa.func.count())
-        .select_from(decisions)
-        .where(decisions.c.experiment.not_in(sa.select(experiments.c.id))),
-        "outcomes of no decision, or of one of another experiment or arm": sa.select(sa.func.count())
-        .select_from(outcomes.outerjoin(decisions, decisions.c.id == outcomes.c.decision))
-        .where(
-            outcomes.c.decision.is_not(None),
-            decisions.c.id.is_(None)
-            | (decisions.c.experiment != outcomes.c.experiment)
-            | (decisions.c.arm != outcomes.c.arm),
-        ),
-    }
-    counted = {what: int(connection.execute(query).scalar_one()) for what, query in strays.items()}
-    return [f"{count} {what}" for what, count in counted.items() if count]
-
-
-def _checkpoints(book: Book) -> tuple[int, list[str]]:
-    """How many states are stored, and which of them do not follow from the log."""
-    with book.store.reading() as connection:
-        log = StoredLog(connection, book.id, book.design.belief)
-        happened, rows = log.events(0), log.rows(0)
-        made = connection.execute(
-            sa.select(decisions.c.xid).where(decisions.c.experiment == book.id).order_by(decisions.c.xid)
-        )
-        walk = Walk(book.design.belief, happened, rows, list(made.scalars()))
-        stored = connection.execute(
-            sa.select(snapshots).where(snapshots.c.experiment == book.id).order_by(snapshots.c.watermark)
-        ).all()
-    arms = len(standing(book.design, happened)[0])
-    belief = book.design.belief if arms == book.design.belief.arms else grown(book.design.belief, arms)
+def _check_checkpoints(session: Session) -> tuple[int, list[str]]:
+    """Return how many checkpoints are stored, and which of them do not follow from the log."""
+    with session.store.reading() as connection:
+        log = ExperimentLog(connection, session.id, session.design.belief)
+        events, outcomes = log.events(0), log.rows(0)
+        replayer = LogReplayer(session.design.belief, outcomes, decision_xids(connection, session.id))
+        stored = stored_checkpoints(connection, session.id)
+    belief = resize_belief(session.design.belief, len(apply_events(session.design, events).arms))
     wrong = []
     for row in stored:
         seen = Snapshot(row.watermark, row.watermark)
-        state = cut_state(walk.state_at(seen, belief), row.arms)
-        if state.to_json() != row.state or walk.time_at(seen) != row.decisions + 1:
+        state = truncate_state(replayer.state_at(seen, belief), row.arms)
+        if state.to_json() != row.state or replayer.time_at(seen) != row.decisions + 1:
             wrong.append(f"the checkpoint at {row.watermark} does not follow from the log: delete it from ds_snapshots")
     return len(stored), wrong

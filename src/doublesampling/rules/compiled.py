@@ -1,7 +1,7 @@
 """How a rule becomes machine code: once as a CPU function, and as a device function where CUDA calls it.
 
-Rules are called by machine code and through the doors (rules/entry_points.py), so they go without two things that Numba does
-for calls from Python: wrappers, which take time to compile, and counting references to arrays, which takes time in
+Rules are called by machine code and through the entry points, so they go without two things that Numba does for calls
+from Python: wrappers, which take time to compile, and counting references to arrays, which takes time in
 every step. Whoever calls a rule owns the arrays; a rule makes none, but for those marked allocating.
 """
 

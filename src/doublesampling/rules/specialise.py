@@ -41,15 +41,14 @@ class Specialised(Generic[P, R]):
         self._compiled: dict[tuple[int, ...], Any] = {}
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the rule compiled for its constants, from Python."""
         if SIMULATED:
             return self.py_func(*args, **kwargs)
         if not self.constants:
-            result: R = self.at()(*args, **kwargs)
-            return result
+            return cast(R, self.at()(*args, **kwargs))
         given = dict(zip((p.name for p in self.parameters), args, strict=False)) | kwargs
         constants = {name: int(cast(int, given.pop(name))) for name in self.constants}
-        result = self.at(**constants)(*given.values())
-        return result
+        return cast(R, self.at(**constants)(*given.values()))
 
     def at(self, **constants: int) -> Any:
         """Return the rule compiled for these constants; it takes the other parameters, in their order."""
@@ -74,7 +73,7 @@ def written_out(function: Callable[P, R], constants: dict[str, int] | None = Non
     tree = ast.fix_missing_locations(ast.Module([definition], []))
     ast.increment_lineno(tree, function.__code__.co_firstlineno - 1)
     space = names | rewriting.bound
-    exec(compile(tree, function.__code__.co_filename, "exec"), space)  # noqa: S102 - our own source
+    exec(compile(tree, function.__code__.co_filename, "exec"), space)  # our own source
     return space[definition.name]
 
 

@@ -1,6 +1,7 @@
 """One step of a realization: look, decide, be paid, learn. One rule per family of beliefs, for CPUs and GPUs.
 
-``kind`` and ``form`` (the policy), ``law`` and flags are constants where a step is compiled: what they do not need is left out.
+``family``, ``kind`` and ``form`` (the policy) and ``law`` are constants where a step is compiled: what they do not need
+is left out.
 """
 
 import math

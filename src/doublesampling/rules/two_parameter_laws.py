@@ -1,4 +1,4 @@
-"""Beliefs of two numbers per arm, Beta and Gamma, whose counts may fade: what is paid, what is learned, what is best."""
+"""Beliefs of two numbers per arm, Beta and Gamma, that may forget: what is paid, what is learned, what is best."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,1 +1,1 @@
-"""The service: live experiments over HTTP, and a dashboard. ``doublesampling serve`` starts it."""
+"""The HTTP service for live experiments, with a dashboard. ``doublesampling serve`` starts it."""

@@ -1,4 +1,4 @@
-"""Who may do what: every route names the scope that it needs, and says so in the OpenAPI document."""
+"""Authorization: every route names the scope that it needs, which also appears in the OpenAPI document."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -6,26 +6,29 @@ from typing import Annotated, Any
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from doublesampling.service.desk import Desk
 from doublesampling.service.problems import RefusedError
-from doublesampling.service.scopes import SCOPES, shown
+from doublesampling.service.scopes import SCOPES, format_scopes
+from doublesampling.service.state import ServiceState
 
-_bearer = HTTPBearer(auto_error=False, description="A key of `doublesampling key create`. Without keys: not needed.")
-_HERE = "this machine, no key"
+_bearer = HTTPBearer(
+    auto_error=False,
+    description="An API key from `doublesampling key create`. A store without keys needs none on this machine.",
+)
+_LOCAL = "this machine, no key"
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Who is asking. ``actor`` is written beside rows; None leaves the server's own user."""
+    """The sender of a request. ``actor`` is stored with rows; None stands for the server's own user."""
 
     role: str
     scopes: frozenset[str]
     experiment: str | None = None
     actor: str | None = None
     owner: str | None = None
-    """To whom idempotency keys belong; None where there are no keys."""
+    """The owner of its idempotency keys; None where the store has no API keys."""
     actors: tuple[str, ...] = ()
-    """Every name under which this key has asked, rotations included."""
+    """Every actor name that this key has had, rotations included."""
     keyless: bool = False
 
     @property
@@ -35,68 +38,68 @@ class Caller:
 
     @property
     def shown(self) -> str:
-        """Who it is, for the access log."""
-        return self.actor or _HERE
+        """The name of the caller in the access log."""
+        return self.actor or _LOCAL
 
     @property
-    def stays_at_home(self) -> RefusedError:
-        """The error for a key of one experiment that is used elsewhere."""
-        remedy = "Ask for one that opens all of them, or this one."
-        return RefusedError("forbidden", f"Your key opens only the experiment {self.experiment!r}. {remedy}")
+    def wrong_experiment_error(self) -> RefusedError:
+        """The error for a key of one experiment that is used for another."""
+        remedy = "Use a key for all experiments, or a key for the other one."
+        return RefusedError("forbidden", f"Your key is valid for the experiment {self.experiment!r} only. {remedy}")
 
 
-async def identify(desk: Desk, token: str | None) -> Caller:
-    """Find the caller behind a token. A store that never had a key serves this machine, and all of it."""
-    if desk.ring.stale():
-        await desk.control(desk.ring.refresh)
-    desk.ring.check()
-    if desk.ring.keyless:
+async def identify(state: ServiceState, token: str | None) -> Caller:
+    """Return the caller with this token. A store that never had a key serves this machine with all scopes."""
+    if state.key_cache.stale():
+        await state.control(state.key_cache.refresh)
+    state.key_cache.check()
+    if state.key_cache.keyless:
         return Caller("admin", frozenset(SCOPES), keyless=True)
     if token is None:
-        raise RefusedError("unauthorized", "A key is needed: send Authorization: Bearer KEY.")
-    key = desk.ring.find(token)
+        raise RefusedError("unauthorized", "A key is needed: send the header Authorization: Bearer KEY.")
+    key = state.key_cache.find(token)
     if key is None:
-        raise RefusedError("unauthorized", "This key is not known, has expired, or was revoked. Ask for a new one.")
+        raise RefusedError("unauthorized", "This key is unknown, has expired, or was revoked. Ask for a new one.")
     return Caller(key.role, key.scopes, key.experiment, key.actor, key.owner, key.actors)
 
 
-def token_of(headers: dict[bytes, bytes]) -> str | None:
-    """The bearer token of a request, or None."""
+def bearer_token(headers: dict[bytes, bytes]) -> str | None:
+    """Return the bearer token of a request, or None."""
     scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
     return token.strip() or None if scheme.lower() == "bearer" else None
 
 
-async def desk_of(request: Request) -> Desk:
-    """The desk of the app that answers this request. Async: FastAPI would send a plain function to a thread."""
-    desk: Desk = request.app.state.desk
-    return desk
+async def service_state(request: Request) -> ServiceState:
+    """Return the state of the app. Async, because FastAPI would run a plain function in a thread."""
+    state: ServiceState = request.app.state.service
+    return state
 
 
 def allow(scope: str | None = None) -> Any:
-    """A dependency that lets keys of this scope in (None: every key); a key of one experiment only to that one."""
+    """Return a dependency that admits keys with this scope (None: every key) to the experiments they are valid for."""
 
     async def check(_: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)], request: Request) -> Caller:
         caller: Caller = request.scope["doublesampling.caller"]  # the middleware has identified it before the body
         if scope is not None and scope not in caller.scopes:
-            has = shown(caller.scopes).replace(",", ", ")
+            has = format_scopes(caller.scopes).replace(",", ", ")
             raise RefusedError("forbidden", f"This needs a key with the scope {scope!r}; yours has: {has}.")
         name = request.path_params.get("name")
-        _note(request, caller, scope, name)
+        _log_read(request, caller, scope, name)
         if caller.experiment is not None and name is not None and name != caller.experiment:
-            raise caller.stays_at_home
+            raise caller.wrong_experiment_error
         return caller
 
     return Depends(check)
 
 
-def _note(request: Request, caller: Caller, scope: str | None, name: str | None) -> None:
-    """Leave a trace of who reads results."""
+def _log_read(request: Request, caller: Caller, scope: str | None, name: str | None) -> None:
+    """Add reads of results to the access log."""
     if scope == "read" and request.method == "GET":
         action = getattr(request.scope.get("route"), "name", request.url.path)
-        request.app.state.desk.reads.note(caller.shown, action, name, request.path_params.get("id"))
+        request.app.state.service.access_log.note(caller.shown, action, name, request.path_params.get("id"))
 
 
-TheDesk = Annotated[Desk, Depends(desk_of)]
+State = Annotated[ServiceState, Depends(service_state)]
 Anyone = Annotated[Caller, allow()]
 Asker = Annotated[Caller, allow("ask")]
 Teller = Annotated[Caller, allow("tell")]

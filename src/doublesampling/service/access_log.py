@@ -1,8 +1,8 @@
-"""The log of who read what: results, exports, the audit trail; and who told a value that another one had preceded.
+"""The access log: who read results, exports or the audit trail, and who sent a value that differs from a stored one.
 
-Rows are only added to the store. Reads do not wait for them: a thread writes once a second what has gathered. A first
-look is written at the next turn; the same look again and again, as an open page makes it, is counted and written every
-ten minutes. Exports are written one by one.
+Rows are only added to the store. Requests do not wait for it: a thread writes the collected entries once a second. A
+first read is written at once; repeated reads, as an open dashboard makes them, are counted and written every ten
+minutes. Exports are written one by one.
 """
 
 import datetime
@@ -16,18 +16,18 @@ import sqlalchemy as sa
 
 from doublesampling import __version__
 from doublesampling.errors import DoubleSamplingError
-from doublesampling.live.schema import reads
-from doublesampling.live.store import Store
+from doublesampling.live.stores.contract import Store
+from doublesampling.live.stores.schema import reads
 
 log = logging.getLogger("doublesampling.service")
 EVERY = 1.0
-"""Seconds between two turns of the thread."""
+"""Seconds between two writes of the thread."""
 WINDOW = datetime.timedelta(minutes=10)
-_MOST = 10_000  # entries in memory; beyond, details are left out
-_SINGLY = ("export", "audit", "contested")  # actions of which every one has its own row
+_MOST = 10_000  # entries in memory; further ones are stored without their detail
+_SINGLE = ("export", "audit", "contested")  # actions of which every one gets its own row
 
-Place = tuple[str, str, str | None, str | None]
-"""Who, what, in which experiment, and which detail of it."""
+EntryKey = tuple[str, str, str | None, str | None]
+"""Actor, action, experiment and detail."""
 
 
 @dataclass
@@ -40,34 +40,34 @@ class _Entry:
 
 
 class AccessLog:
-    """Gathers reads and writes them in the background."""
+    """Collects reads and writes them in the background."""
 
     def __init__(self, store: Store) -> None:
         self._store, self._lock, self._stop = store, threading.Lock(), threading.Event()
-        self._entries: dict[Place, _Entry] = {}
-        self._single: list[tuple[Place, datetime.datetime]] = []
+        self._entries: dict[EntryKey, _Entry] = {}
+        self._single: list[tuple[EntryKey, datetime.datetime]] = []
         self._thread: threading.Thread | None = None
 
     def note(self, actor: str, action: str, experiment: str | None, detail: str | None = None) -> None:
-        """Remember that somebody read something; takes no time."""
+        """Add a read to the log, without waiting for the store."""
         now = datetime.datetime.now(datetime.UTC)
         with self._lock:
             if self._thread is None and not self._store.read_only and not self._stop.is_set():
                 self._thread = threading.Thread(target=self._run, name="doublesampling-reads", daemon=True)
                 self._thread.start()
-            if action.startswith(_SINGLY):
+            if action.startswith(_SINGLE):
                 self._single.append(((actor, action, experiment, detail), now))
                 return
-            place = (actor, action, experiment, detail if len(self._entries) < _MOST else None)
-            entry = self._entries.get(place)
+            key = (actor, action, experiment, detail if len(self._entries) < _MOST else None)
+            entry = self._entries.get(key)
             if entry is None:
-                self._entries[place] = _Entry(now, now, now, 1, True)
+                self._entries[key] = _Entry(now, now, now, 1, True)
             else:
                 entry.at = now if entry.count == 0 else entry.at
                 entry.until, entry.count = now, entry.count + 1
 
     def flush(self, everything: bool = False) -> None:
-        """Write what is due."""
+        """Write the entries that are due."""
         with self._lock:
             rows = list(self._take(datetime.datetime.now(datetime.UTC), everything))
         if not rows:
@@ -77,35 +77,35 @@ class AccessLog:
                 self._store.incarnation(connection)  # refuses another store
                 connection.execute(sa.insert(reads), rows)
         except (DoubleSamplingError, sa.exc.SQLAlchemyError) as problem:
-            for row in rows:  # the server's log is the last place
+            for row in rows:  # fall back to the server's log
                 log.error("access log: %s %s %s (%s)", row["actor"], row["action"], row["experiment"], problem)
 
     def _take(self, now: datetime.datetime, everything: bool) -> Iterable[dict[str, Any]]:
-        for place, at in self._single:
-            yield _row(place, at, at, 1)
+        for key, at in self._single:
+            yield _row(key, at, at, 1)
         self._single = []
-        for place, entry in list(self._entries.items()):
+        for key, entry in list(self._entries.items()):
             over = now - entry.since >= WINDOW
             if entry.count and (entry.due or over or everything):
-                yield _row(place, entry.at, entry.until, entry.count)
+                yield _row(key, entry.at, entry.until, entry.count)
                 entry.count, entry.due, entry.since = 0, False, now
             elif over:
-                del self._entries[place]
+                del self._entries[key]
 
     def _run(self) -> None:
         while not self._stop.wait(EVERY):
             self.flush()
 
     def close(self) -> None:
-        """Write everything, then stop."""
+        """Write all entries, then stop."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join(timeout=10)
             self.flush(everything=True)
 
 
-def _row(place: Place, at: datetime.datetime, until: datetime.datetime, count: int) -> dict[str, Any]:
-    actor, action, experiment, detail = place
+def _row(key: EntryKey, at: datetime.datetime, until: datetime.datetime, count: int) -> dict[str, Any]:
+    actor, action, experiment, detail = key
     return {
         "action": action,
         "experiment": experiment,
@@ -121,7 +121,7 @@ def _row(place: Place, at: datetime.datetime, until: datetime.datetime, count: i
 def read(
     store: Store, *, experiment: str | None = None, before: int | None = None, limit: int = 100
 ) -> tuple[list[dict[str, Any]], int | None]:
-    """Return entries, the newest first, and the number to go on from; None at the end."""
+    """Return entries, newest first, and the number before which the next page starts; None at the end."""
     query = sa.select(reads).order_by(reads.c.seq.desc()).limit(limit)
     if experiment is not None:
         query = query.where(reads.c.experiment == experiment)

@@ -1,4 +1,4 @@
-"""The app: routes, door and errors put together. ``create_app(storage)`` is all that a server needs."""
+"""The ASGI application: routes, middleware and error handlers. ``create_app(storage)`` returns it."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,7 +10,10 @@ from fastapi.responses import FileResponse, PlainTextResponse
 from fastapi.staticfiles import StaticFiles
 
 from doublesampling import __version__
-from doublesampling.service import (
+from doublesampling.service import problems
+from doublesampling.service.access import Anyone, Reader, State
+from doublesampling.service.middleware import BODY, SECONDS, ServiceMiddleware
+from doublesampling.service.routes import (
     arms,
     audit,
     catalog,
@@ -19,26 +22,28 @@ from doublesampling.service import (
     export,
     outcomes,
     overview,
-    problems,
+    replay,
     results,
+    simulations,
     units,
-    whatif,
 )
-from doublesampling.service import messages as m
-from doublesampling.service.access import Anyone, Reader, TheDesk
-from doublesampling.service.desk import Desk
-from doublesampling.service.guard import BODY, SECONDS, Guard
-from doublesampling.service.scopes import shown
+from doublesampling.service.schemas.base import Problem
+from doublesampling.service.schemas.experiments import HealthStatus, KeyInfo
+from doublesampling.service.scopes import format_scopes
+from doublesampling.service.state import ServiceState
 
 STATIC = Path(__file__).parent / "static"
-_ABOUT = "Live experiments that decide by sampling twice: ask which arm, tell what came of it."
+_ABOUT = "Live experiments that choose arms by double sampling: ask for a decision, then tell its outcome."
+_ROUTES = (
+    experiments, catalog, arms, decisions, outcomes, units, overview, results, replay, audit, export, simulations,
+)  # fmt: skip
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     "4XX": {
-        "description": "refused; `code` says why and stays the same",
+        "description": "the request was refused; `code` gives the reason and is the same in every version",
         "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
     },
     "5XX": {
-        "description": "the server or its store cannot",
+        "description": "the server or its store failed",
         "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
     },
 }
@@ -47,55 +52,55 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
 def create_app(
     storage: str | None = None, *, seconds: float = SECONDS, body: int = BODY, require_keys: bool = False
 ) -> FastAPI:
-    """Make the service over a store, which is made where there is none. See ``KeyCache`` for ``require_keys``."""
-    desk = Desk(storage, require_keys)
+    """Return the service for a store, which is created where there is none. See ``KeyCache`` for ``require_keys``."""
+    state = ServiceState(storage, require_keys)
 
     @asynccontextmanager
-    async def life(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
-        desk.close()
+        state.close()
 
     app = FastAPI(
         title="doublesampling",
         version=__version__,
         description=_ABOUT,
-        docs_url=None,  # these pages load scripts from elsewhere
+        docs_url=None,  # these pages load scripts from other servers
         redoc_url=None,
-        lifespan=life,
+        lifespan=lifespan,
         responses=_PROBLEMS,
         generate_unique_id_function=lambda route: route.name,
         redirect_slashes=False,
     )
-    app.state.desk = desk
+    app.state.service = state
     problems.install(app)
-    for part in (experiments, catalog, arms, decisions, outcomes, units, overview, results, audit, export, whatif):
+    for part in _ROUTES:
         app.include_router(part.router)
-    _add_own_routes(app)
+    _add_service_routes(app)
     _describe_problems(app)
-    app.add_middleware(Guard, desk=lambda: desk, seconds=seconds, body=body)
+    app.add_middleware(ServiceMiddleware, state=lambda: state, seconds=seconds, body=body)
     return app
 
 
-def _add_own_routes(app: FastAPI) -> None:
+def _add_service_routes(app: FastAPI) -> None:
     @app.get("/healthz", tags=["operation"])
-    async def healthz(desk: TheDesk) -> m.Healthy:
-        """Check that the service and its store work. Needs no key and tells nothing else."""
-        await desk.check_health()
-        return m.Healthy(status="ok")
+    async def healthz(state: State) -> HealthStatus:
+        """Check that the service and its store work. Needs no key."""
+        await state.check_health()
+        return HealthStatus(status="ok")
 
     @app.get("/metrics", tags=["operation"], response_class=PlainTextResponse)
-    async def metrics(desk: TheDesk, caller: Reader) -> PlainTextResponse:
-        """Counters of this process for Prometheus."""
+    async def metrics(state: State, caller: Reader) -> PlainTextResponse:
+        """Read the counters of this process in Prometheus format."""
         if caller.experiment is not None:
-            raise caller.stays_at_home
-        return PlainTextResponse(desk.metrics.text(desk.writer), media_type="text/plain; version=0.0.4")
+            raise caller.wrong_experiment_error
+        return PlainTextResponse(state.metrics.text(state.writer), media_type="text/plain; version=0.0.4")
 
     @app.get("/v1/me", tags=["operation"])
-    async def me(caller: Anyone) -> m.Me:
-        """What the key of this request may do."""
-        return m.Me(
+    async def me(caller: Anyone) -> KeyInfo:
+        """Read what the key of this request may do."""
+        return KeyInfo(
             role=caller.role,
-            scopes=shown(caller.scopes).split(","),
+            scopes=format_scopes(caller.scopes).split(","),
             experiment=caller.experiment,
             keyless=caller.keyless,
             version=__version__,
@@ -109,14 +114,14 @@ def _add_own_routes(app: FastAPI) -> None:
 
 
 def _describe_problems(app: FastAPI) -> None:
-    """Put the schema of problems into the OpenAPI document, instead of FastAPI's own validation errors."""
+    """Replace FastAPI's validation errors in the OpenAPI document by the schema of problems."""
     plain = app.openapi
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
             document = plain()
             schemas = document["components"]["schemas"]
-            schemas["Problem"] = m.Problem.model_json_schema()
+            schemas["Problem"] = Problem.model_json_schema()
             for name in ("HTTPValidationError", "ValidationError"):
                 schemas.pop(name, None)
             for path in document["paths"].values():

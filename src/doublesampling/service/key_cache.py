@@ -1,7 +1,7 @@
-"""The keys as a running process knows them: read again every two seconds, and never forgotten in a dangerous way.
+"""A cache of API keys that is refreshed every two seconds and fails closed.
 
-Keys are only ever added to a store, so a store with fewer keys than before was restored or replaced. A process that has
-seen a key refuses to serve such a store without one, and a key that it has seen revoked stays revoked.
+Keys are only added to a store, so a store with fewer keys than before was restored or replaced. A process that has seen
+a key refuses to serve such a store without keys, and a key that it has seen revoked stays revoked.
 """
 
 import datetime
@@ -10,24 +10,24 @@ import logging
 import threading
 import time
 
-from doublesampling.live.store import Store
+from doublesampling.live.stores.contract import Store
 from doublesampling.service.keys import Key, digest, read
 from doublesampling.service.problems import RefusedError
 
 log = logging.getLogger("doublesampling.service")
-_FRESH = 2.0  # seconds for which a process trusts what it knows of the keys
+_FRESH = 2.0  # seconds for which cached keys are valid
 _LOST = (
-    "The store has lost its keys, so nobody is let in: it was restored from an old copy, or replaced. "
-    "Restore a copy that has them, or make a key on the server: doublesampling key create --role admin"
+    "The store has lost its keys, so all requests are refused: it was restored from an old copy, or replaced. "
+    "Restore a copy with the keys, or create a key on the server: doublesampling key create --role admin"
 )
 _NEEDED = (
-    "The store has no keys, and this address may be reached from elsewhere, so nobody is let in. "
-    "Make a key on the server: doublesampling key create --role admin"
+    "The store has no keys, and other machines can reach this address, so all requests are refused. "
+    "Create a key on the server: doublesampling key create --role admin"
 )
 
 
 class KeyCache:
-    """The keys of a store. With ``required`` it is never served without a key."""
+    """The API keys of a store. With ``required``, the store is never served without a key."""
 
     def __init__(self, store: Store, required: bool = False) -> None:
         self._store, self._required, self._lock = store, required, threading.Lock()
@@ -37,11 +37,11 @@ class KeyCache:
         self._read_at = -1e9
 
     def stale(self) -> bool:
-        """Whether the keys should be read again."""
+        """Return whether the keys must be read again."""
         return time.monotonic() - self._read_at > _FRESH
 
     def refresh(self) -> None:
-        """Read the keys, where another thread is not just doing so."""
+        """Read the keys, unless another thread has just done so."""
         with self._lock:
             if not self.stale():
                 return
@@ -64,12 +64,12 @@ class KeyCache:
         return not self._seen and not self._required
 
     def check(self) -> None:
-        """Refuse to serve a store that has lost its keys, or has none where some are required."""
+        """Raise RefusedError where the store has lost its keys, or has none although they are required."""
         if not self._keys and not self.keyless:
             raise RefusedError("no-keys", _LOST if self._seen else _NEEDED)
 
     def find(self, token: str) -> Key | None:
-        """The key of this text, unless it was revoked or has expired."""
+        """Return the key with this token; None where it is unknown, revoked or expired."""
         given, found = digest(token), None
         for stored, key in self._keys.items():
             if hmac.compare_digest(stored, given):

@@ -1,4 +1,4 @@
-"""Keys of the service: made once, stored as digests, ended by a row. A store without keys has no default password.
+"""API keys of the service: create, revoke and rotate. There is no default key, and only digests are stored.
 
 A key is 256 random bits, so SHA-256 is enough: a slow hash protects secrets that can be guessed, and these cannot.
 """
@@ -13,45 +13,45 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from doublesampling.errors import ConflictError, NotFoundError, SettingError
-from doublesampling.live.book import default_actor, signature
 from doublesampling.live.design import check_text
-from doublesampling.live.schema import experiments, keys
-from doublesampling.live.store import Store
-from doublesampling.service.scopes import ROLES, check_scopes, shown
+from doublesampling.live.stores.contract import Store
+from doublesampling.live.stores.provenance import default_actor, provenance
+from doublesampling.live.stores.schema import experiments, keys
+from doublesampling.service.scopes import ROLES, check_scopes, format_scopes
 
 _NEVER = datetime.datetime.max.replace(tzinfo=datetime.UTC)
 
 
 @dataclass(frozen=True)
 class Key:
-    """Whom a key belongs to, and what it may do."""
+    """An API key, its label and what it may do."""
 
     id: str
     role: str
     experiment: str | None
-    """The only experiment that it opens; None for all."""
+    """The only experiment that it is valid for; None for all."""
     label: str | None
     made_at: datetime.datetime
     scopes: frozenset[str] = frozenset()
     expires_at: datetime.datetime | None = None
     replaces: tuple[str, ...] = ()
-    """The ids of the keys that it was rotated from, the first one last."""
+    """The ids of the keys that it was rotated from, the oldest last."""
     revoked_at: datetime.datetime | None = None
-    """When it ends, or ended, because somebody revoked or rotated it."""
+    """When it ends or ended because it was revoked or rotated."""
 
     @property
     def actor(self) -> str:
-        """Who is written beside a row."""
+        """The actor that is stored with rows."""
         return self._named(self.id)
 
     @property
     def actors(self) -> tuple[str, ...]:
-        """The same, and every name that it had before it was rotated."""
+        """The actor, and the actors of the keys that it was rotated from."""
         return tuple(self._named(each) for each in (self.id, *self.replaces))
 
     @property
     def owner(self) -> str:
-        """Whose idempotency keys it uses: the first key of its rotations."""
+        """The owner of its idempotency keys: the oldest key of its rotations."""
         return (self.id, *self.replaces)[-1]
 
     def _named(self, name: str) -> str:
@@ -59,20 +59,20 @@ class Key:
 
     @property
     def revoked(self) -> bool:
-        """Whether somebody has revoked it, or rotated it and the overlap is over."""
+        """Whether it was revoked, or rotated and the overlap is over."""
         return self.revoked_at is not None and self.revoked_at <= datetime.datetime.now(datetime.UTC)
 
     def ended(self, now: datetime.datetime) -> bool:
-        """Whether it is revoked or expired."""
+        """Return whether it is revoked or expired."""
         return now >= min(self.revoked_at or _NEVER, self.expires_at or _NEVER)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON; the key itself is not known any more."""
+        """Return plain values, for JSON; the token itself is not stored."""
         now = datetime.datetime.now(datetime.UTC)
         return {
             "id": self.id,
             "role": self.role,
-            "scopes": shown(self.scopes).split(","),
+            "scopes": format_scopes(self.scopes).split(","),
             "experiment": self.experiment,
             "label": self.label,
             "made_at": self.made_at.isoformat(),
@@ -84,7 +84,7 @@ class Key:
 
 
 def digest(token: str) -> str:
-    """What is stored of a key."""
+    """Return the digest of a token, which is what is stored."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
@@ -102,11 +102,11 @@ def create(
     scopes: str | None = None,
     expires: datetime.datetime | None = None,
 ) -> tuple[Key, str]:
-    """Make a key; its text is handed out here and never again."""
+    """Create a key; return it with its token, which cannot be read again later."""
     name, allowed = check_scopes(role, scopes)
     named = None if experiment is None else check_text("experiment", experiment)
     called = None if label is None else check_text("label", label)
-    signed = signature(default_actor())
+    signed = provenance(default_actor())
     _check_expiry(expires, signed["at"])
     token = f"ds_{secrets.token_urlsafe(32)}"
     key = Key(secrets.token_hex(4), name, named, called, signed["at"], allowed, expires)
@@ -118,7 +118,7 @@ def create(
             raise NotFoundError(f"{store.where} holds no experiment called {named!r}. Create it first.")
         _insert(connection, key, token, signed)
 
-    store.attempt(work)
+    store.run_transaction(work)
     return key, token
 
 
@@ -131,39 +131,39 @@ def _insert(connection: Connection, key: Key, token: str, signed: dict[str, Any]
         "experiment": key.experiment,
         "label": key.label,
         "expires": key.expires_at,
-        "scopes": shown(key.scopes),
+        "scopes": format_scopes(key.scopes),
         "replaces": key.replaces[0] if key.replaces else None,
     }
     connection.execute(sa.insert(keys).values(row | signed))
 
 
 def _find(connection: Connection, name: str) -> Key:
-    """A key by its id, where it has not ended."""
+    """Return a key by its id; raise where it is unknown or was revoked."""
     found = next((key for key in _from_rows(connection).values() if key.id == name), None)
     if found is None:
         raise NotFoundError(f"No key has the id {name!r}. `doublesampling key list` shows them.")
     if found.revoked_at is not None:
-        raise ConflictError(f"Key {name!r} was revoked or rotated before. Nothing is left to do.")
+        raise ConflictError(f"Key {name!r} was revoked or rotated before. Nothing was changed.")
     return found
 
 
 def revoke(store: Store, name: str) -> None:
-    """End a key, for good."""
-    signed = signature(default_actor())
+    """Revoke a key permanently."""
+    signed = provenance(default_actor())
 
     def work(connection: Connection) -> None:
         store.incarnation(connection)
         _find(connection, name)
         connection.execute(sa.insert(keys).values({"key": name, "kind": "revoked"} | signed))
 
-    store.attempt(work)
+    store.run_transaction(work)
 
 
 def rotate(
     store: Store, name: str, *, overlap: datetime.timedelta, expires: datetime.datetime | None = None
 ) -> tuple[Key, str]:
-    """Make a key that replaces another; the old one ends after the overlap. Both own the same units."""
-    signed = signature(default_actor())
+    """Create a key that replaces another, which ends after the overlap. Both own the same units."""
+    signed = provenance(default_actor())
     now = signed["at"]
     _check_expiry(expires, now)
     token, fresh = f"ds_{secrets.token_urlsafe(32)}", secrets.token_hex(4)
@@ -172,7 +172,7 @@ def rotate(
         store.incarnation(connection)
         old = _find(connection, name)
         if old.ended(now):
-            raise ConflictError(f"Key {name!r} has expired. Make a new one: doublesampling key create")
+            raise ConflictError(f"Key {name!r} has expired. Create a new one: doublesampling key create")
         key = Key(
             fresh, old.role, old.experiment, old.label, now, old.scopes, expires or old.expires_at,
             (old.id, *old.replaces),
@@ -182,13 +182,13 @@ def rotate(
         connection.execute(sa.insert(keys).values(ends | signed))
         return key
 
-    return store.attempt(work), token
+    return store.run_transaction(work), token
 
 
 def read(store: Store) -> dict[str, Key]:
-    """Every key that was ever made, by its digest."""
+    """Return every key that was ever created, by its digest."""
     with store.reading() as connection:
-        store.incarnation(connection)  # keys of another store open nothing here
+        store.incarnation(connection)  # refuses another store
         return _from_rows(connection)
 
 

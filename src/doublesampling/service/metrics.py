@@ -1,11 +1,11 @@
-"""What Prometheus reads: requests and their durations, and how the writer groups them. No experiment is named."""
+"""Prometheus metrics: requests, their durations, and group commits. They name no experiment."""
 
 import threading
 from bisect import bisect_left
 from collections import Counter
 
 from doublesampling import __version__
-from doublesampling.live.groups import Writer
+from doublesampling.live.group_commit import Writer
 
 _BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1.0, 2.5, 10.0)
 
@@ -20,14 +20,14 @@ class Metrics:
         self._seconds: Counter[str] = Counter()
 
     def record(self, method: str, route: str, status: int, seconds: float) -> None:
-        """One finished request."""
+        """Count a finished request."""
         with self._lock:
             self._requests[method, route, status] += 1
             self._buckets.setdefault(route, [0] * (len(_BOUNDS) + 1))[bisect_left(_BOUNDS, seconds)] += 1
             self._seconds[route] += seconds  # type: ignore[assignment]
 
     def text(self, writer: Writer) -> str:
-        """Everything in Prometheus' text format."""
+        """Return the metrics in Prometheus' text format."""
         lines = ["# TYPE doublesampling_info gauge", f'doublesampling_info{{version="{__version__}"}} 1']
         lines += [
             "# HELP doublesampling_requests_total Requests answered.",
@@ -38,7 +38,7 @@ class Metrics:
                 labels = f'method="{method}",route="{_escaped(route)}",status="{status}"'
                 lines.append(f"doublesampling_requests_total{{{labels}}} {count}")
             name = "doublesampling_request_seconds"
-            lines += [f"# HELP {name} Time until the end of the answer.", f"# TYPE {name} histogram"]
+            lines += [f"# HELP {name} Time until the end of the response.", f"# TYPE {name} histogram"]
             for route, counts in sorted(self._buckets.items()):
                 label, total = f'route="{_escaped(route)}"', 0
                 for bound, count in zip((*_BOUNDS, "+Inf"), counts, strict=True):
@@ -46,8 +46,8 @@ class Metrics:
                     lines.append(f'{name}_bucket{{{label},le="{bound}"}} {total}')
                 lines += [f"{name}_sum{{{label}}} {self._seconds[route]:.6f}", f"{name}_count{{{label}}} {total}"]
         for name, value, about in (
-            ("doublesampling_written_total", writer.jobs, "Asks and tells handed to the writer."),
-            ("doublesampling_groups_total", writer.groups, "Groups in which they were written."),
+            ("doublesampling_written_total", writer.jobs, "Asks and tells that were written."),
+            ("doublesampling_groups_total", writer.groups, "Group commits that wrote them."),
         ):
             lines += [f"# HELP {name} {about}", f"# TYPE {name} counter", f"{name} {value}"]
         return "\n".join(lines) + "\n"

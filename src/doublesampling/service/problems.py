@@ -1,4 +1,4 @@
-"""Errors as application/problem+json: a stable code, a status from one table, and never a stack trace."""
+"""Errors as application/problem+json (RFC 9457): a stable code, a status, and never a stack trace."""
 
 import logging
 from typing import Any
@@ -45,42 +45,42 @@ STATUS = {
     "unauthorized": 401,
     "voided": 409,
 }
-"""The status of every code, of the live layer and of the service; a code that is not here is a bug, and answers 500."""
+"""The HTTP status of every error code; a code that is missing here is a bug and gives 500."""
 
 TITLES = {
-    "arm": "No such arm",
-    "conflict": "This contradicts what is stored",
-    "context": "The context does not fit",
+    "arm": "Invalid arm",
+    "conflict": "Conflict with a stored value",
+    "context": "Invalid context",
     "extra": "Not installed on this server",
-    "forbidden": "This key may not do that",
-    "host": "Not from this address",
+    "forbidden": "The key lacks permission",
+    "host": "Requests from this address are refused",
     "internal": "The server failed",
     "invalid": "The request does not fit the schema",
-    "method": "Not this method",
+    "method": "Method not allowed",
     "name-taken": "The name is taken",
     "no-keys": "The store has no keys",
     "not-found": "Not found",
-    "other-experiment": "A decision of another experiment",
+    "other-experiment": "The decision belongs to another experiment",
     "paused": "The experiment is paused",
-    "reward": "The belief cannot absorb this reward",
-    "setting": "A setting that cannot be",
+    "reward": "Invalid reward",
+    "setting": "Invalid setting",
     "storage-busy": "The store is busy",
     "storage-full": "The store is full",
-    "storage-read-only": "The store may only be read",
+    "storage-read-only": "The store is read-only",
     "storage-replaced": "The store was removed or replaced",
-    "timeout": "It took too long",
+    "timeout": "Timeout",
     "too-large": "Too large",
     "too-many": "Too many at once",
     "unauthorized": "A key is needed",
     "voided": "The decision was voided",
 }
 _AGAIN = {"storage-busy", "timeout", "storage", "too-many"}
-_KEPT_TO_ITSELF = "The store cannot be used at the moment; the server's log says why. Nothing was half-written."
+_HIDDEN_DETAIL = "The store cannot be used at the moment; see the server's log. No partial change was stored."
 _PLAIN = {404: "not-found", 405: "method", 413: "too-large"}
 
 
 class RefusedError(DoubleSamplingError):
-    """An error of the service itself."""
+    """A request that the service refuses."""
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(detail)
@@ -88,7 +88,7 @@ class RefusedError(DoubleSamplingError):
 
 
 def problem(code: str, detail: str, **more: Any) -> JSONResponse:
-    """The answer for a code."""
+    """Return the response for an error code."""
     status = STATUS.get(code, 500)
     content = {
         "type": f"urn:doublesampling:{code}",
@@ -103,31 +103,31 @@ def problem(code: str, detail: str, **more: Any) -> JSONResponse:
     return JSONResponse(content | more, status, headers, media_type="application/problem+json")
 
 
-def answer(error: DoubleSamplingError, where: str = "") -> JSONResponse:
-    """An error of this package as a problem. Where the store lies is nobody's business outside the server."""
+def error_response(error: DoubleSamplingError, where: str = "") -> JSONResponse:
+    """Return the response for an error of this package, without the location of the store."""
     status = STATUS.get(error.code, 500)
     if status >= 500 and not isinstance(error, RefusedError):
         log.error("%s: %s", error.code, error)
     if status == 503 and not isinstance(error, RefusedError):
-        return problem(error.code, _KEPT_TO_ITSELF)
+        return problem(error.code, _HIDDEN_DETAIL)
     if status in (500, 507):
-        return problem(error.code if status == 507 else "internal", _KEPT_TO_ITSELF)
+        return problem(error.code if status == 507 else "internal", _HIDDEN_DETAIL)
     return problem(error.code, str(error).replace(where, "this store") if where else str(error))
 
 
 def install(app: FastAPI) -> None:
-    """Every way in which a request can fail ends here."""
+    """Add handlers for every kind of error to the app."""
 
     async def ours(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, DoubleSamplingError)
-        desk = getattr(request.app.state, "desk", None)
-        return answer(error, desk.store.where if desk is not None else "")
+        service = getattr(request.app.state, "service", None)
+        return error_response(error, service.store.where if service is not None else "")
 
     async def invalid(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, RequestValidationError)
         found = [
             {"where": ".".join(str(part) for part in e["loc"] if part != "body"), "what": _wanted(e)}
-            for e in error.errors()[:20]  # what came is not sent back
+            for e in error.errors()[:20]  # the invalid input is not repeated
         ]
         first = f"{found[0]['where'] or 'The body'} {found[0]['what']}." if found else "The request could not be read."
         return problem("invalid", first, errors=found)
@@ -147,7 +147,7 @@ def install(app: FastAPI) -> None:
 
 _WANTED = {
     "missing": "is missing",
-    "extra_forbidden": "is not known here",
+    "extra_forbidden": "is not a known field",
     "string_too_short": "must not be empty",
     "string_too_long": "may have {max_length} characters",
     "string_type": "must be text",
@@ -174,14 +174,14 @@ _WANTED = {
 
 
 def _wanted(error: Any) -> str:
-    """What was wrong with a field, in plain words."""
+    """Return what is wrong with a field."""
     known = _WANTED.get(error["type"])
     return error["msg"] if known is None else known.format(**error.get("ctx", {}))
 
 
 def _said(error: HTTPException, request: Request) -> str:
     if error.status_code == 404:
-        return f"There is nothing at {request.url.path[:200]}. /openapi.json lists what there is."
+        return f"There is nothing at {request.url.path[:200]}. /openapi.json lists the routes."
     if error.status_code == 405:
-        return f"{request.method[:20]} is not possible here. /openapi.json says what is."
+        return f"{request.method[:20]} is not allowed here. /openapi.json lists the routes."
     return str(error.detail)

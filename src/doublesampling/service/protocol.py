@@ -1,8 +1,8 @@
-"""Limits on connections: header size, header time, idle time, how many in all and per address.
+"""An HTTP protocol with connection limits: header size and time, idle time, connections in total and per address.
 
-uvicorn waits for ever for the header of a new connection, and keeps a header of any size. This protocol closes what
-takes too long or grows too large. Where too many connections are open it closes the one that has waited longest without
-a complete request, so that sockets which send nothing cannot keep others out; requests under way are never cut off.
+uvicorn waits without limit for the header of a new connection, and accepts a header of any size. This protocol closes
+connections that take too long or send too much. Where too many connections are open, it closes the one that has waited
+longest without a complete request, so that idle sockets cannot block others. Requests in progress are never cut off.
 """
 
 import asyncio
@@ -14,15 +14,13 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-_SWEEP = 0.5  # seconds between two looks for connections that are late
-_PIPELINE = 16  # requests that a connection may send ahead
+_SWEEP = 0.5  # seconds between two searches for connections past their deadline
+_PIPELINE = 16  # requests that a connection may send in advance
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a connection may take. ``exempt`` addresses, such as a proxy's, have no limit of their own; nor has
-    loopback.
-    """
+    """The limits of connections. ``exempt`` addresses, such as a proxy's, and loopback have no limit per address."""
 
     connections: int = 1000
     per_address: int = 100
@@ -30,16 +28,16 @@ class Limits:
     header_lines: int = 100
     header_seconds: float = 10.0
     body_bytes: int = 4 << 20
-    """Bytes of a body on the wire, chunk sizes included; what is in them is limited by the middleware."""
+    """Bytes of a body as transferred, chunk sizes included; the middleware limits the decoded body."""
     body_seconds: float = 30.0
     idle_seconds: int = 30
     write_seconds: float = 60.0
-    """How long a client may leave an answer unread."""
+    """How long a client may leave a response unread."""
     exempt: tuple[str, ...] = ()
 
 
 class Connections:
-    """The open connections of one server. ``waiting`` are those without a complete request, the oldest first."""
+    """The open connections of one server. ``waiting`` holds those without a complete request, oldest first."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -50,7 +48,7 @@ class Connections:
         self._sweeper: asyncio.TimerHandle | None = None
 
     def admit(self, connection: "LimitedProtocol") -> bool:
-        """Count a new connection, closing an idle one where there are too many; False where it must go itself."""
+        """Count a new connection and close an idle one where there are too many; return False where none is idle."""
         if self._sweeper is None:
             self._sweeper = connection.loop.call_later(_SWEEP, self._sweep, connection.loop)
         address = connection.address
@@ -61,7 +59,7 @@ class Connections:
         return self.per_address.total() <= self.limits.connections or self._make_room(connection, None)
 
     def leave(self, connection: "LimitedProtocol") -> None:
-        """Count a connection no more."""
+        """Remove a closed connection from the counts."""
         self.waiting.pop(connection, None)
         self.per_address[connection.address] -= 1
         if self.per_address[connection.address] <= 0:
@@ -76,7 +74,7 @@ class Connections:
         return place.is_loopback or any(place in network for network in self._networks)
 
     def _make_room(self, newcomer: "LimitedProtocol", address: str | None) -> bool:
-        """Close the connection that has waited longest, of this address or of any."""
+        """Close the connection that has waited longest, of this address or of any; return whether there was one."""
         for other in self.waiting:
             if other is not newcomer and (address is None or other.address == address):
                 self.close(other)
@@ -97,7 +95,7 @@ class Connections:
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """HTTP/1.1 with limits; ``limited_protocol`` makes the class that a server uses."""
+    """HTTP/1.1 with limits; ``limited_protocol`` returns the class that a server uses."""
 
     table: Connections
 
@@ -110,26 +108,26 @@ class LimitedProtocol(HttpToolsProtocol):
         self._begin()
 
     def _begin(self) -> None:
-        """Expect a new request."""
+        """Reset the counts for a new request."""
         self._in_head, self._untouched, self._bytes, self._lines, self._head = True, True, 0, 0, 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Count the connection; without a request it may stay for as long as a header may take."""
+        """Count the connection and set the deadline of its first header."""
         super().connection_made(transport)
         self.address = self.client[0] if self.client else ""
         self.deadline = time.monotonic() + self.table.limits.header_seconds
         if not self.table.admit(self):
             self.table.waiting.pop(self, None)
-            self._refuse(b"503 Service Unavailable", b"Too many connections. Try again in a while.")
+            self._refuse(b"503 Service Unavailable", b"Too many connections. Try again later.")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Count the connection no more."""
+        """Remove the connection from the counts."""
         self.table.leave(self)
-        self._resume_clock()
+        self._clear_write_deadline()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read, and give up on a header or body that is too large."""
+        """Read, and refuse a header or body that is too large."""
         limits = self.table.limits
         self._bytes += len(data)
         super().data_received(data)
@@ -141,13 +139,13 @@ class LimitedProtocol(HttpToolsProtocol):
             self._refuse(b"413 Content Too Large", b"The request is too large.")
 
     def on_message_begin(self) -> None:
-        """The first bytes of a request: from here its header has so long."""
+        """Set the deadline of the header at the first bytes of a request."""
         super().on_message_begin()
         self._untouched = False
         self.deadline = time.monotonic() + self.table.limits.header_seconds
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Count the lines and bytes of the header: one piece of data may hold all of it."""
+        """Count the lines and bytes of the header, which may arrive in one piece."""
         self._lines += 1
         self._head += len(name) + len(value)
         if self._lines > self.table.limits.header_lines or self._head > self.table.limits.header_bytes:
@@ -156,21 +154,21 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """The header is over: the body has its own time."""
+        """Set the deadline of the body at the end of the header."""
         self._in_head = False
         self.deadline = time.monotonic() + self.table.limits.body_seconds
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """A complete request is under way, and is not cut off."""
+        """Exempt the connection from closing while its request is in progress."""
         super().on_message_complete()
         self._begin()
         self.table.waiting.pop(self, None)
-        if self.cycle.response_complete:  # it was refused before its body had come
+        if self.cycle.response_complete:  # it was refused before its body arrived
             self._wait()
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, behind all others that wait."""
+        """Wait for the next request, as the newest of the waiting connections."""
         super().on_response_complete()
         if not self.pipeline and not self.transport.is_closing():
             self._wait()
@@ -182,23 +180,23 @@ class LimitedProtocol(HttpToolsProtocol):
             self.deadline = time.monotonic() + self.table.limits.idle_seconds
 
     def pause_writing(self) -> None:
-        """The client does not read: it may leave the answer lying for a while."""
+        """Set a deadline for a client that does not read the response."""
         super().pause_writing()
-        self._resume_clock()
+        self._clear_write_deadline()
         self._stalled = self.loop.call_later(self.table.limits.write_seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """The client reads again."""
+        """Clear the deadline once the client reads again."""
         super().resume_writing()
-        self._resume_clock()
+        self._clear_write_deadline()
 
-    def _resume_clock(self) -> None:
+    def _clear_write_deadline(self) -> None:
         if self._stalled is not None:
             self._stalled.cancel()
             self._stalled = None
 
     def send_400_response(self, msg: str) -> None:
-        """Say what was wrong with a request that cannot be parsed, and close."""
+        """Answer a request that cannot be parsed, and close the connection."""
         self._refuse(self._refusal or b"400 Bad Request", msg.encode("ascii", "replace"))
 
     def _refuse(self, status: bytes, text: bytes) -> None:
@@ -212,12 +210,12 @@ class LimitedProtocol(HttpToolsProtocol):
 
 
 def limited_protocol(limits: Limits) -> type[LimitedProtocol]:
-    """A protocol class for one server, with its own count of connections."""
+    """Return a protocol class for one server, with its own count of connections."""
     return type("ServerProtocol", (LimitedProtocol,), {"table": Connections(limits)})
 
 
 def fit_to_files(limits: Limits) -> Limits:
-    """The limits with no more connections than this process may have open files; raises that number where it may."""
+    """Return the limits with no more connections than open files are allowed; raise the file limit where possible."""
     try:
         import resource
     except ImportError:  # Windows

@@ -1,10 +1,10 @@
-"""Scopes: what a key may do. A role is a name for a usual set of them."""
+"""Scopes: what a key may do. A role is a named set of scopes."""
 
 from doublesampling import checks
 from doublesampling.errors import SettingError
 
 SCOPES = {
-    "ask": "ask for decisions, and list one's own open units",
+    "ask": "ask for decisions, and list one's own pending units",
     "tell": "tell outcomes",
     "amend": "amend or withdraw outcomes, void decisions",
     "read": "see results, exports, the audit trail",
@@ -18,13 +18,13 @@ ROLES = {
 
 
 def check_scopes(role: str | None, scopes: str | None) -> tuple[str, frozenset[str]]:
-    """The name and the scopes of a new key, from ``--role`` or from ``--scopes``.
+    """Return the role and the scopes of a new key, from ``--role`` or from ``--scopes``.
 
     >>> check_scopes("writer", None)[0], sorted(check_scopes(None, "tell, amend")[1])
     ('writer', ['amend', 'tell'])
     """
     if (role is None) == (scopes is None):
-        raise SettingError("A key needs a role or scopes, and not both. Write --role writer, or --scopes ask,tell.")
+        raise SettingError("A key needs either a role or scopes. Write --role writer, or --scopes ask,tell.")
     if role is not None:
         name = str(checks.one_of("role", role, tuple(ROLES)))
         return name, ROLES[name]
@@ -36,6 +36,6 @@ def check_scopes(role: str | None, scopes: str | None) -> tuple[str, frozenset[s
     return next((name for name, usual in ROLES.items() if usual == wanted), "custom"), wanted
 
 
-def shown(scopes: frozenset[str]) -> str:
-    """Scopes as text, in their usual order."""
+def format_scopes(scopes: frozenset[str]) -> str:
+    """Return scopes as text, in a fixed order."""
     return ",".join(scope for scope in SCOPES if scope in scopes)

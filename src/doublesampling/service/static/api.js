@@ -1,4 +1,4 @@
-// Talking to the service. The key stays in this tab: sessionStorage forgets it when the tab is closed.
+// HTTP requests to the service. The key is kept in sessionStorage, which is cleared when the tab is closed.
 
 const PLACE = "doublesampling-key";
 export const key = {
@@ -29,23 +29,23 @@ export async function call(path, { method = "GET", body, headers = {}, raw = fal
     });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Refused({ detail: "The server cannot be reached. It is tried again.", code: "offline" }, 0);
+    throw new Refused({ detail: "The server cannot be reached. It will be tried again.", code: "offline" }, 0);
   }
   if (answer.status === 304) return raw ? answer : null;
   if (!answer.ok) throw new Refused(await answer.json().catch(() => ({})), answer.status);
   return raw ? answer : answer.json();
 }
 
-// The same question again and again: null where the answer is as before.
+// Poll a resource: null where the response has not changed.
 export class Watched {
   constructor() { this.path = null; this.tag = null; this.version = null; }
 
-  // fresh: this page has just written, and wants to see that
+  // fresh: this page has just written and wants to see the result
   async look(path, fresh = false) {
     const same = path === this.path && this.tag;
     const headers = { ...(same ? { "If-None-Match": this.tag } : {}), ...(fresh ? { "Cache-Control": "no-cache" } : {}) };
     const answer = await call(path, { raw: true, headers });
-    this.version = answer.headers.get("doublesampling-version"); // of the experiment, from which it was computed
+    this.version = answer.headers.get("doublesampling-version"); // the version of the experiment it was computed from
     if (answer.status === 304) return null;
     this.path = path;
     this.tag = answer.headers.get("etag");
@@ -53,7 +53,7 @@ export class Watched {
   }
 }
 
-// A file with the key in a header, which a plain link cannot send.
+// Download a file with the key in a header, which a plain link cannot send.
 export async function download(path, filename) {
   const answer = await call(path, { raw: true });
   const link = document.createElement("a");

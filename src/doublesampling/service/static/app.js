@@ -1,4 +1,4 @@
-// The way in: which page the address names, and the form for a key.
+// Routing: which page the address names, and the form for a key.
 
 import { call, key } from "./api.js";
 import { showAudit } from "./audit.js";
@@ -6,7 +6,7 @@ import { showCreate } from "./create.js";
 import { fill, h } from "./dom.js";
 import { showExperiment } from "./experiment.js";
 import { showList } from "./list.js";
-import { showWhatIf } from "./whatif.js";
+import { showSimulations } from "./simulations.js";
 import { showWriter } from "./writer.js";
 
 const main = document.getElementById("main");
@@ -27,7 +27,7 @@ async function show() {
   header();
   const [, page, name, below] = location.hash.split("/").map(decodeURIComponent);
   const reads = me.can("read");
-  const enter = page === "new" ? showCreate : page === "e" && below === "what-if" && reads ? showWhatIf
+  const enter = page === "new" ? showCreate : page === "e" && below === "what-if" && reads ? showSimulations
     : page === "e" && below === "audit" && reads ? showAudit : page === "e" ? (reads ? showExperiment : showWriter) : showList;
   document.title = name ? `${name} · doublesampling` : "doublesampling";
   leave = enter(main, { me, name, refused: askForKey });
@@ -53,7 +53,7 @@ function askForKey(error) {
   h("h1", {}, "A key is needed"),
   wrong && h("p", { class: "error", role: "alert" }, wrong),
   h("label", { for: "key" }, "Key"), input,
-  h("p", { class: "dim" }, "It is kept in this tab only. An administrator makes one with ",
+  h("p", { class: "dim" }, "It is kept in this tab only. An administrator creates one with ",
     h("code", {}, "doublesampling key create"), "."),
   h("button", { class: "primary" }, "Open")));
   key.clear();

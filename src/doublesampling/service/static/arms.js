@@ -1,14 +1,14 @@
-// The answer first: who leads and by how much, every arm with its counts, posterior and difference, and the next allocation.
+// The result: the leading arm, a table of all arms with counts, posterior and difference, and the next allocation.
 
 import { armName, colourClass, count, fill, h, number, percent, shorten, signed, swatch } from "./dom.js";
 
-const MANY = 12; // arms that are shown before the others are folded away
+const MANY = 12; // arms that are shown before the others are collapsed
 const BEST = "best";
 
 const bar = (share, arm) => h("span", { class: "bar", "aria-hidden": "true" },
   h("span", { class: colourClass(arm), style: { width: `${100 * (share ?? 0)}%` } }));
 
-// All intervals of a column on one scale, so that they can be compared.
+// All intervals of a column share one scale, so that they can be compared.
 function scale(pairs) {
   const ends = pairs.flat().filter((v) => v !== null && v !== undefined);
   const [low, high] = [Math.min(...ends), Math.max(...ends)];
@@ -69,7 +69,7 @@ export function armsTable(overview, folded, unfold) {
 export function answer(overview) {
   const { arms, experiment } = overview, active = arms.filter((arm) => arm.active);
   const known = arms.reduce((sum, arm) => sum + arm.observations, 0);
-  if (!known) return h("p", { class: "answer-first" }, "No outcomes yet: nothing is known of the arms but the prior.");
+  if (!known) return h("p", { class: "answer-first" }, "No outcomes yet: the posterior of every arm is the prior.");
   const [first, second] = [...active].sort((a, b) => b.probability_optimal - a.probability_optimal);
   const facts = (arm) => (arm.outcomes === null ? "" : experiment.binary ? `, ${count(arm.total)} successes in ${count(arm.outcomes)}` : `, mean ${arm.outcomes ? number(arm.total / arm.outcomes) : "–"} of ${count(arm.outcomes)}`);
   const d = first.difference;
@@ -85,15 +85,15 @@ export function progress(overview) {
     h("span", {}, `${count(made)} of ${count(planned)} planned decisions (${percent(made / planned, 0)})`));
 }
 
-// The gauge speaks from the probabilities with which arms come next; N alone says little.
+// The gauge uses the probability of each arm to be chosen next; N alone says little.
 export function gauge(overview) {
   const { mood, candidates, arms } = overview;
   const favourite = mood.arm === null ? null : shorten(arms[mood.arm].name);
   const text = {
-    exploring: `no arm is favoured much: the likeliest one comes with probability ${percent(mood.probability, 0)}`,
+    exploring: `no arm is clearly favoured: the likeliest one is chosen with probability ${percent(mood.probability, 0)}`,
     leaning: `the next unit gets ${favourite} with probability ${percent(mood.probability, 0)}`,
     exploiting: `the next unit gets ${favourite} with probability ${percent(mood.probability, mood.probability > 0.99 ? 1 : 0)}`,
-    unknown: "this policy does not tell how probable its next arm is",
+    unknown: "this policy does not report the probability of its next arm",
   }[mood.word];
   const word = mood.word === "unknown" ? "Next decision" : mood.word;
   return h("div", { class: "gauge", "data-mood": mood.word }, h("span", {}, h("strong", {}, word), `: ${text}.`),
@@ -102,7 +102,7 @@ export function gauge(overview) {
     h("span", { class: "dim" }, `N = ${count(candidates)} candidate${candidates === 1 ? "" : "s"}`));
 }
 
-// What the table is shown for: the arm that others are compared with, and the context.
+// The choices of the table: the reference arm and the context.
 export class Choices {
   constructor(state, changed) {
     this.state = state;
@@ -112,7 +112,7 @@ export class Choices {
     this.select = h("select", { id: "reference" });
     this.inputs = h("span", { class: "contexts" });
     this.note = h("span", { class: "dim" });
-    const apply = h("button", {}, "Show"), usual = h("button", { type: "button", class: "link" }, "usual context");
+    const apply = h("button", {}, "Show"), usual = h("button", { type: "button", class: "link" }, "default context");
     this.form = h("form", { class: "row", hidden: true }, h("span", { class: "label" }, "At the context"), this.inputs, apply, usual, this.note);
     this.element = h("div", { class: "choices row" }, h("label", { for: "reference" }, "Compared with"), this.select, this.form);
     this.select.addEventListener("change", () => { this.reference = this.select.value; sessionStorage.setItem(this.place, this.reference); changed(); });
@@ -145,6 +145,6 @@ export class Choices {
       this.filled = wanted;
       fill(this.inputs, overview.context.map((v, i) => h("input", { type: "number", step: "any", required: true, "aria-label": `Context ${i + 1}`, value: +v.toFixed(4) })));
     }
-    this.note.textContent = { asked: "", recent: "the mean of the latest 100", ones: "no context has come yet" }[overview.context_source] ?? "";
+    this.note.textContent = { asked: "", recent: "the mean of the latest 100", ones: "there is no context yet" }[overview.context_source] ?? "";
   }
 }

@@ -1,4 +1,4 @@
-// The audit trail of an experiment: everything that was stored, in order, with who, when and why.
+// The audit trail of an experiment: every stored row in order, with actor, time and reason.
 
 import { at, call, download } from "./api.js";
 import { busy, clock, count, fill, h, named, reward, toast } from "./dom.js";
@@ -20,7 +20,7 @@ export function showAudit(main, { me, name, refused }) {
     shown += page.entries.length;
     following = page.following;
     more.hidden = following === null;
-    note.textContent = `${count(shown)} entries${following === null ? "" : ", and more"}, the oldest first.`;
+    note.textContent = `${count(shown)} entries${following === null ? "" : ", and more"}, oldest first.`;
   }
   more.addEventListener("click", busy(more, () => load(following)));
   const link = (form) => h("a", { href: `${at(name)}/audit.${form}`, onclick: me.keyless ? undefined : (event) => {

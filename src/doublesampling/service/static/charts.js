@@ -1,4 +1,4 @@
-// The charts: uPlot with our colours, redrawn when the page gets dark or another width. Drag to zoom, double click for all.
+// Charts with uPlot, redrawn when the theme or the width changes. Drag to zoom, double click to reset.
 
 import { colourOf, h } from "./dom.js";
 
@@ -10,7 +10,7 @@ export const faint = (arm, share) => veil(colour(arm), share);
 const short = (v) => (v === null ? "" : Math.abs(v) >= 1e6 ? `${v / 1e6}M` : Math.abs(v) >= 1e4 ? `${v / 1e3}k` : `${+v.toFixed(3)}`);
 const date = (seconds) => new Date(1000 * seconds).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
 
-// Days where the axis is long, times where it is short; the first mark has its day in any case.
+// Days on a long axis, times on a short one; the first tick always shows its day.
 function dates(splits) {
   const span = splits.at(-1) - splits[0], at = (v) => new Date(1000 * v);
   const day = (v) => at(v).toLocaleDateString(undefined, { day: "numeric", month: "short", ...(span > 3e7 ? { year: "numeric" } : {}) });
@@ -23,7 +23,7 @@ export const line = (arm, label, more = {}) => ({ label, stroke: () => colour(ar
 
 const MARKS = { pause: "--bad", resume: "--good", add_arm: "--accent", drop_arm: "--accent", history: "--dim", amended: "--c1", withdrawn: "--c1", voided: "--c1" };
 
-// Vertical lines where something happened to the experiment.
+// Vertical lines at events of the experiment.
 const marksPlugin = (chart) => ({
   hooks: {
     draw: (plot) => {
@@ -80,7 +80,7 @@ export class Chart {
     this.draw(true);
   }
 
-  // Show the last so many places of the x axis, or all.
+  // Show the last part of the x axis, or all of it.
   window(last) {
     const x = this.plot?.data[0];
     if (!x?.length) return;
@@ -95,14 +95,14 @@ export class Chart {
     if (!plan) {
       this.plot?.destroy();
       this.plot = null;
-      this.place.replaceChildren(h("p", { class: "dim nothing" }, "Nothing to draw yet."));
+      this.place.replaceChildren(h("p", { class: "dim nothing" }, "No data yet."));
       return;
     }
     this.words.textContent = plan.note ?? this.about;
     this.marks = plan.marks;
     const shape = JSON.stringify([plan.series.map((s) => s.label), plan.log, plan.x, plan.y]);
     if (this.plot && !anew && shape === this.shape) {
-      this.plot.setData(plan.data, !this.zoomed); // who has zoomed in stays there
+      this.plot.setData(plan.data, !this.zoomed); // keep the zoom
       if (this.zoomed) this.plot.redraw();
       return;
     }

@@ -1,15 +1,15 @@
-// The form that makes an experiment, from the catalog of beliefs and policies.
+// The form that creates an experiment, from the catalog of beliefs and policies.
 
 import { call } from "./api.js";
 import { busy, field, fill, h } from "./dom.js";
 
 const FIRST = { beliefs: "BetaBernoulli", policies: "DoubleSampling" };
 const HINTS = {
-  horizon: "The planned number of decisions. With it, exploration ends in time.",
+  horizon: "The planned number of decisions. With it, exploration decreases towards the end.",
   dimension: "How many numbers the context of a unit has.",
-  values: "The rewards that can come, such as 0, 1, 5.",
+  values: "The possible rewards, such as 0, 1, 5.",
 };
-const COMMON = ["dimension", "values", "horizon"]; // asked for openly; the other settings are folded away
+const COMMON = ["dimension", "values", "horizon"]; // always visible; the other settings are collapsed
 
 export function showCreate(main, { refused }) {
   fill(main, h("p", { class: "dim" }, "Loading…"));
@@ -18,7 +18,7 @@ export function showCreate(main, { refused }) {
   return () => {};
 }
 
-// One select for the kind, one control per setting.
+// One select for the class, one control per setting.
 function chooser(id, label, components, first) {
   const select = h("select", { id }, components.map((c) => h("option", { value: c.kind, selected: c.kind === first }, c.title + (/^Rewards are/.test(c.about) ? ` (${c.about.split(/[;:]/)[0].toLowerCase()})` : ""))));
   const about = h("p", { class: "dim" }), place = h("div", {});
@@ -46,28 +46,28 @@ function control(id, setting) {
   const usual = setting.default === null ? "none" : `${setting.default}`;
   if (setting.type === "choice") return h("select", { id }, setting.choices.map((c) => h("option", { value: c, selected: c === setting.default }, c)));
   if (setting.type === "boolean") return h("select", { id }, ["no", "yes"].map((word, i) => h("option", { value: `${i}`, selected: setting.default === Boolean(i) }, word)));
-  const placeholder = setting.required ? (setting.list ? "0, 1, 5" : "2") : `${usual}${setting.list ? "; or several, with commas" : ""}`;
+  const placeholder = setting.required ? (setting.list ? "0, 1, 5" : "2") : `${usual}${setting.list ? "; or several, separated by commas" : ""}`;
   return setting.list ? h("input", { id, autocomplete: "off", required: setting.required, placeholder })
     : h("input", { id, type: "number", step: setting.type === "integer" ? 1 : "any", required: setting.required, placeholder });
 }
 
-// What is sent; undefined leaves the default.
+// The value to send; undefined leaves the default.
 function value(setting, c) {
   if (setting.type === "choice") return c.value === setting.default ? undefined : c.value;
   if (setting.type === "boolean") return Boolean(+c.value) === setting.default ? undefined : Boolean(+c.value);
   const text = c.value.trim();
   if (!text) return undefined;
   const parts = text.split(",").map((part) => Number(part.trim()));
-  if (parts.some((part) => !Number.isFinite(part))) throw new Error(`${words(setting)}: numbers with commas between them, got "${text}".`);
+  if (parts.some((part) => !Number.isFinite(part))) throw new Error(`${words(setting)}: numbers separated by commas, got "${text}".`);
   return setting.list && (parts.length > 1 || setting.required) ? parts : parts[0];
 }
 
 function form(catalog) {
-  const name = h("input", { id: "name", required: true, maxlength: 500, pattern: "[^\\/]+", title: "no slash: it becomes part of an address", autocomplete: "off" });
+  const name = h("input", { id: "name", required: true, maxlength: 500, pattern: "[^\\/]+", title: "no slash: it becomes part of a URL", autocomplete: "off" });
   const arms = h("textarea", { id: "arms", required: true, rows: 4, placeholder: "placebo\n10 mg\n20 mg" });
-  const seed = h("input", { id: "seed", inputmode: "numeric", pattern: "[0-9]*", title: "a whole number", placeholder: "drawn by the server" });
-  const units = h("select", { id: "units" }, h("option", { value: "once" }, "once: asked again, it gets the same arm"),
-    h("option", { value: "many" }, "as often as it comes"));
+  const seed = h("input", { id: "seed", inputmode: "numeric", pattern: "[0-9]*", title: "a whole number", placeholder: "chosen by the server" });
+  const units = h("select", { id: "units" }, h("option", { value: "once" }, "once: it always gets the same arm"),
+    h("option", { value: "many" }, "many times: each request gets a new decision"));
   const codes = h("select", { id: "codes" }, h("option", { value: "0" }, "the arm's name"), h("option", { value: "1" }, "a random code instead of the name"));
   const belief = chooser("belief", "What is observed", catalog.beliefs, FIRST.beliefs);
   const policy = chooser("policy", "How arms are chosen", catalog.policies, FIRST.policies);
@@ -80,7 +80,7 @@ function form(catalog) {
         name: name.value, units: units.value, codes: codes.value === "1",
         arms: arms.value.split("\n").map((line) => line.trim()).filter(Boolean), belief: belief.read(), policy: policy.read(),
       };
-      if (seed.value) body.seed = seed.value; // as text: numbers of this language lose digits above 2^53
+      if (seed.value) body.seed = seed.value; // as text: JavaScript numbers lose digits above 2^53
       const made = await call("/v1/experiments", { method: "POST", body });
       location.hash = `#/e/${encodeURIComponent(made.name)}`;
     } catch (error) {
@@ -89,8 +89,8 @@ function form(catalog) {
     }
   }
   const made = h("form", { class: "card narrow" }, h("h1", {}, "New experiment"),
-    field("Name", name), field("Arms", arms, "One per line, at least two. The first one is what others are compared with, unless you choose another."),
-    belief.element, policy.element, field("A unit is asked", units),
+    field("Name", name), field("Arms", arms, "One per line, at least two. The first one is the reference of comparisons, unless you choose another."),
+    belief.element, policy.element, field("A unit gets a decision", units),
     field("Keys without results see", codes, "Readers and administrators see both."),
     field("Seed", seed, "The same seed and the same outcomes give the same decisions."), wrong,
     h("div", { class: "row" }, button, h("a", { class: "button", href: "#/" }, "Cancel")));

@@ -1,4 +1,4 @@
-// Elements without HTML text: whatever a unit or an arm is called, it is shown and never run.
+// Build elements without HTML strings, so that names of units and arms are never executed.
 
 export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
@@ -27,7 +27,7 @@ export function toast(text, bad = false) {
   hiding = setTimeout(() => { place.className = ""; }, bad ? 8000 : 3500);
 }
 
-// Run a button's work: it cannot be pressed twice, and what fails is said.
+// Run a button's action: disable it meanwhile and show errors.
 export function busy(button, work) {
   return async (event) => {
     event?.preventDefault();
@@ -46,7 +46,7 @@ export const number = (x, digits = 3) => {
 export const signed = (x, digits = 3) => (x === null || x === undefined ? "–" : `${x < 0 ? "−" : "+"}${number(Math.abs(x), digits)}`);
 export const count = (x) => (x === null || x === undefined ? "–" : x.toLocaleString("en"));
 export const clock = (iso) => new Date(iso).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
-// A reward as people say it: no digits that are not there.
+// A reward without superfluous digits.
 export const reward = (x) => (x === null || x === undefined ? "–" : Number.isInteger(x) ? `${x}` : number(x));
 
 export function duration(seconds) {
@@ -59,14 +59,14 @@ export function duration(seconds) {
 }
 export const age = (iso) => duration((Date.now() - new Date(iso)) / 1000);
 export const COLOURS = 8;
-// Where there are more arms than colours, only some have one, and keep it while the page is open; the others are grey.
+// With more arms than colours, only some get one and keep it while the page is open; the others are grey.
 let coloured = null;
 export const setColoured = (arms) => { coloured = arms === null ? null : new Map(arms.map((arm, i) => [arm, i])); };
 export const colourOf = (arm) => (arm === null || arm === undefined ? null : coloured ? coloured.get(arm) ?? null : arm % COLOURS);
 export const colourClass = (arm) => { const c = colourOf(arm); return c === null ? "grey" : `c${c}`; };
 export const swatch = (arm) => (arm === null || arm === undefined ? null : h("span", { class: `swatch ${colourClass(arm)}`, "aria-hidden": "true" }));
 
-// A name that may be very long: cut off where there is no room, whole in its title.
+// A name that may be long: truncated where there is no room, complete in its title.
 export const named = (name, tag = "span") => h(tag, { class: "named", title: name.length > 24 ? name : null }, name);
 export const armName = (arm, name, ...more) => h("span", { class: "arm-name" }, swatch(arm), h("span", {}, named(name), ...more));
 export const shorten = (name, most = 28) => (name.length > most ? `${name.slice(0, most - 1)}…` : name);
@@ -75,7 +75,7 @@ export const whom = (d) => d.unit ?? (d.number === undefined ? "this decision" :
 export const field = (label, control, hint) => h("div", { class: "field" },
   h("label", { for: control.id }, label), control, hint && h("p", { class: "dim", id: `${control.id}-hint` }, hint));
 
-// A dialog with a form in it; resolves with what `read` returns, or null where it was cancelled.
+// A dialog with a form; resolves with the result of `read`, or null where it was cancelled.
 export function ask(title, content, { yes = "OK", no = "Cancel", danger = false, read = () => true } = {}) {
   return new Promise((done) => {
     const go = h("button", { class: danger ? "primary danger" : "primary", value: "yes" }, yes);

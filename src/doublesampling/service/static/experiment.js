@@ -1,17 +1,17 @@
-// One experiment at a glance, kept up to date while the page is open.
+// The page of one experiment, updated while it is open.
 
 import { Watched, at, call, download } from "./api.js";
 import { Choices, answer, armsTable, gauge, progress } from "./arms.js";
 import { Chart } from "./charts.js";
-import { askCard } from "./desk.js";
+import { askCard } from "./ask.js";
 import { ask, busy, clock, count, field, fill, h, named, setColoured, toast } from "./dom.js";
 import { healthCard } from "./health.js";
 import { logCard } from "./log.js";
 import { pendingCard } from "./pending.js";
 import { allocationPlan, bestPlan, candidatesPlan, chooseArms, densityPlan } from "./plans.js";
 
-const PACE = 3000; // milliseconds between two looks
-const OFTEN = 3, SPAN = 30000; // charts and lists are loaded so often within this time at most
+const PACE = 3000; // milliseconds between two polls
+const OFTEN = 3, SPAN = 30000; // charts and lists are loaded at most OFTEN times within SPAN milliseconds
 
 export function showExperiment(main, { me, name, refused }) {
   const state = { me, name, view: null, overview: null, posterior: null, series: null };
@@ -50,7 +50,7 @@ export function showExperiment(main, { me, name, refused }) {
   }
   const start = () => { clearTimeout(timer); looking = look(); return looking; };
   state.refresh = async () => { clearTimeout(timer); await looking; clearTimeout(timer); looking = look(true); await looking; };
-  const wake = () => { if (!document.hidden && !gone) start(); }; // a hidden page asks nothing
+  const wake = () => { if (!document.hidden && !gone) start(); }; // a hidden page sends no requests
   document.addEventListener("visibilitychange", wake);
   fill(main, page.element);
   looking = look();
@@ -67,17 +67,17 @@ function build(state) {
   const choices = new Choices(state, () => state.refresh());
   const options = () => ({ ...by, contexts: !!state.view?.dimension });
   const charts = [
-    new Chart("Probability of being the best", "What each decision believed, from the first to the latest.", () => bestPlan(state.series, state.chosen, options())),
+    new Chart("Probability of being the best", "The probability at each decision, from the first to the latest.", () => bestPlan(state.series, state.chosen, options())),
     new Chart("Allocation", "Share of each arm among the decisions made around that time.", () => allocationPlan(state.series, state.chosen, options())),
-    new Chart("N, candidates drawn", "How many candidates a decision drew: 1 is Thompson sampling, many is close to the favourite.", () => candidatesPlan(state.series, options())),
-    new Chart("Posterior densities", "Of each arm's expected reward, as believed now.", () => densityPlan(state.posterior, state.chosen)),
+    new Chart("N, candidates drawn", "How many candidates a decision drew: 1 is Thompson sampling, many is close to greedy.", () => candidatesPlan(state.series, options())),
+    new Chart("Posterior densities", "The current posterior of each arm's expected reward.", () => densityPlan(state.posterior, state.chosen)),
   ];
-  const desk = state.me.can("ask") ? askCard(state) : null;
+  const asking = state.me.can("ask") ? askCard(state) : null;
   const pending = pendingCard(state), log = logCard(state), health = healthCard(state, pending);
   const happened = h("div", {}), series = new Watched(), posterior = new Watched();
   const element = h("div", { class: "page" }, head,
     h("section", { class: "card", "aria-label": "Arms" }, summary, choices.element, arms, doubt),
-    h("div", { class: "grid work" }, desk?.element, pending.element),
+    h("div", { class: "grid work" }, asking?.element, pending.element),
     chartChoices(by, charts), h("div", { class: "grid" }, charts.map((chart) => chart.element)), happened, log.element, health.element);
   let begun = false;
 
@@ -91,7 +91,7 @@ function build(state) {
     choices.update(state.overview);
     fill(arms, armsTable(state.overview, folded, () => { folded = !folded; show(); }));
     fill(doubt, gauge(state.overview));
-    desk?.update();
+    asking?.update();
   }
   async function drawSeries(fresh) {
     state.series = await series.look(`${at(state.name)}/series?points=300`, fresh) ?? state.series;
@@ -104,7 +104,7 @@ function build(state) {
     charts[3].draw();
     return posterior.version;
   }
-  // Whether all answers are as new as the overview; under load some are older, and are asked for again.
+  // Whether all responses are as new as the overview; under load some are older and are requested again.
   async function draw(fresh) {
     const versions = await Promise.all([drawSeries(fresh), drawDensities(fresh), begun ? pending.update(fresh) : pending.begin(), log.update(fresh), health.update()]);
     begun = true;
@@ -117,7 +117,7 @@ function build(state) {
   };
 }
 
-// By number or by date, all or the latest part; dragging over a chart zooms too.
+// The x axis by number or by date, all or the latest part; dragging over a chart zooms too.
 function chartChoices(by, charts) {
   const axis = h("select", { id: "axis" }, h("option", { value: "number" }, "by number"), h("option", { value: "date" }, "by date"));
   const part = h("select", { id: "part" }, [["all", "all decisions"], ["0.5", "the latest half"], ["0.1", "the latest tenth"]].map(([v, text]) => h("option", { value: v }, text)));
@@ -129,7 +129,7 @@ function chartChoices(by, charts) {
   });
   axis.addEventListener("change", () => { by.byDate = axis.value === "date"; over.forEach((chart) => chart.draw(true)); zoom(); });
   part.addEventListener("change", zoom);
-  return h("div", { class: "row choices" }, h("label", { for: "axis" }, "Charts"), axis, h("label", { for: "part" }, "Show"), part, h("span", { class: "dim" }, "Drag over a chart to zoom, double click for all."));
+  return h("div", { class: "row choices" }, h("label", { for: "axis" }, "Charts"), axis, h("label", { for: "part" }, "Show"), part, h("span", { class: "dim" }, "Drag over a chart to zoom, double click to reset."));
 }
 
 const WORDS = { pause: "paused", resume: "resumed", add_arm: "arm added", drop_arm: "arm dropped", history: "history added", amended: "outcome amended", withdrawn: "outcome withdrawn", voided: "decision voided" };
@@ -149,10 +149,10 @@ function headline(state, live) {
     h("div", { class: "row between" },
       h("div", { class: "row title" }, h("h1", {}, named(view.name)), h("span", { class: `badge ${view.status}` }, view.status)),
       h("div", { class: "row" }, admin && pauseButton(state), admin && armsButton(state),
-        h("a", { class: "button", href: `#/e/${encodeURIComponent(name)}/what-if` }, "What if…"), exports(state))),
+        h("a", { class: "button", href: `#/e/${encodeURIComponent(name)}/what-if` }, "Simulate…"), exports(state))),
     h("dl", { class: "facts" }, fact("decisions", count(r.decisions), "n-decisions"),
       fact("outcomes", count(r.outcomes), "n-outcomes"), fact("waiting", count(r.waiting), "n-waiting"),
-      r.history > 0 && fact("from before", count(r.history)), overview.horizon && fact("planned", count(overview.horizon)),
+      r.history > 0 && fact("imported", count(r.history)), overview.horizon && fact("planned", count(overview.horizon)),
       h("div", { class: "fact wide" }, h("dt", {}, "design"), h("dd", {}, h("code", {}, `${view.policy} on ${view.belief}`))), live),
   ];
 }
@@ -162,11 +162,11 @@ function pauseButton(state) {
   const button = h("button", {}, act === "pause" ? "Pause" : "Resume");
   button.addEventListener("click", busy(button, async () => {
     const reason = h("input", { id: "pause-reason", maxlength: 500, autocomplete: "off", autofocus: true });
-    const wish = await ask(act === "pause" ? "Pause the experiment?" : "Resume the experiment?", [h("p", {}, act === "pause" ? "No new decisions until it is resumed. Outcomes may still be told." : "New decisions are made again."), field("Reason (optional)", reason)],
+    const wish = await ask(act === "pause" ? "Pause the experiment?" : "Resume the experiment?", [h("p", {}, act === "pause" ? "No new decisions until it is resumed. Outcomes can still be told." : "New decisions are possible again."), field("Reason (optional)", reason)],
       { yes: act === "pause" ? "Pause now" : "Resume now", read: () => ({ reason: reason.value.trim() }) });
     if (!wish) return;
     await call(`${at(state.name)}/${act}`, { method: "POST", body: wish.reason ? { reason: wish.reason } : {} });
-    toast(act === "pause" ? "Paused: no new decisions." : "Running again.");
+    toast(act === "pause" ? "Paused: no new decisions." : "Resumed.");
     await state.refresh();
   }));
   return button;

@@ -11,13 +11,13 @@ export function showList(main, { me, refused }) {
   call("/v1/experiments").then(({ experiments }) => {
     if (!experiments.length) {
       fill(main, h("div", { class: "card empty" }, h("h1", {}, "No experiments yet"),
-        h("p", {}, "An experiment gives each unit an arm, learns from the outcomes, and writes everything down."),
+        h("p", {}, "An experiment assigns an arm to each unit, learns from the outcomes, and stores both."),
         admin ? h("a", { class: "button primary", href: "#/new" }, "Create the first") : null));
       return;
     }
     const latest = (e) => e.last_activity ?? e.created_at;
     experiments.sort((a, b) => latest(b).localeCompare(latest(a)));
-    const cards = h("ul", { class: "cards" }), none = h("p", { class: "dim", hidden: true }, "No experiment has these words.");
+    const cards = h("ul", { class: "cards" }), none = h("p", { class: "dim", hidden: true }, "No experiment matches.");
     const search = h("input", { id: "search", type: "search", placeholder: "name, arm, status", autocomplete: "off" });
     const show = () => {
       const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);

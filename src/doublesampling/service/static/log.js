@@ -1,4 +1,4 @@
-// The log, newest first, a page at a time; why each arm was chosen; and corrections.
+// The log of decisions, newest first, in pages; explanations; and corrections.
 
 import { Watched, at, call, decisionAt } from "./api.js";
 import { armName, busy, clock, count, duration, fill, h, number, percent, reward, shorten, whom } from "./dom.js";
@@ -41,10 +41,10 @@ export function logCard(state) {
     return watched.version;
   }
 
-  // The table holds still while somebody is at it.
+  // The table does not change while it is used, except for its first page: the pointer may rest on the empty table.
   const inUse = () => table.matches(":hover") || table.contains(document.activeElement) || dialog.open;
   const update = async (now) => {
-    if (from === TOP && !inUse()) return load(now);
+    if (from === TOP && (top === null || !inUse())) return load(now);
     fresh.hidden = top === null || state.view.results.decisions <= top;
     return null;
   };
@@ -54,7 +54,7 @@ export function logCard(state) {
     const close = h("button", { onclick: () => dialog.close() }, "Close");
     fill(dialog, ...explanation(found), h("div", { class: "row" }, close));
     dialog.showModal();
-    close.focus({ preventScroll: true }); // the answer stands at the top
+    close.focus({ preventScroll: true }); // the explanation starts at the top
     dialog.scrollTop = 0;
   }
 

@@ -1,5 +1,5 @@
-// Decisions that wait for their outcome, the oldest first. The list holds still: a row that was shown never moves.
-// New ones come at the end, and what was told elsewhere is marked in its place.
+// Decisions that wait for an outcome, oldest first. A row that was shown never moves.
+// New rows are added at the end, and rows that got an outcome elsewhere are marked.
 
 import { Watched, at, call } from "./api.js";
 import { age, armName, busy, count, duration, fill, h, named, whom } from "./dom.js";
@@ -7,9 +7,9 @@ import { correctButton, tellControls, word } from "./tell.js";
 
 const PAGE = 10;
 
-// own: the units of a writer's own key, which have no number and are asked for elsewhere.
+// own: the units of a writer's own key, which have no number and come from another route.
 export function pendingCard(state, { own = false } = {}) {
-  const title = own ? "Your open units" : "Waiting for outcomes";
+  const title = own ? "Your pending units" : "Waiting for outcomes";
   const search = h("input", { id: "find-unit", type: "search", placeholder: "part of the unit's name", autocomplete: "off" });
   const list = h("ul", { class: "plain", id: "waiting" }), note = h("p", { class: "dim" }), delays = h("dl", { class: "facts small" });
   const more = h("button", { type: "button", hidden: true }, "Show more"), again = h("button", { type: "button", class: "link", hidden: true }, "Clear finished rows");
@@ -45,7 +45,7 @@ export function pendingCard(state, { own = false } = {}) {
       fill(right, h("span", { class: "good" }, `✓ ${word(state.view.binary, value)} stored `), state.me.can("amend") && correctButton(state, d, value, async () => { wait(); await state.refresh(); }));
       state.refresh();
     };
-    entry.elsewhere = () => { entry.done = true; again.hidden = false; item.className = "row between done"; fill(right, h("span", { class: "dim" }, "has its outcome now")); };
+    entry.elsewhere = () => { entry.done = true; again.hidden = false; item.className = "row between done"; fill(right, h("span", { class: "dim" }, "has an outcome now")); };
     wait();
     return entry;
   }
@@ -63,7 +63,7 @@ export function pendingCard(state, { own = false } = {}) {
     more.hidden = following === null;
     const waiting = state.view.results?.waiting;
     note.textContent = rows.size ? (waiting > rows.size && !asked ? `The oldest ${rows.size} of ${count(waiting)}.` : "")
-      : asked ? "No waiting unit has these words." : following !== null ? "None among the decisions that were looked at; go on with Show more." : "Nothing is waited for.";
+      : asked ? "No pending unit matches." : following !== null ? "None among the decisions that were searched; continue with Show more." : "No decision waits for an outcome.";
   }
 
   async function begin() {
@@ -77,7 +77,7 @@ export function pendingCard(state, { own = false } = {}) {
     say();
   }
 
-  // Look at the same stretch again: nothing that is shown moves.
+  // Load the same part again: rows that are shown do not move.
   async function update(fresh = false) {
     if (asked !== search.value.trim()) return null;
     const answer = await watched.look(path(null, Math.min(Math.max(rows.size, PAGE), 200)), fresh);
@@ -104,7 +104,7 @@ export function pendingCard(state, { own = false } = {}) {
   again.addEventListener("click", busy(again, begin));
 
   const fact = (label, value) => h("div", { class: "fact" }, h("dt", {}, label), h("dd", {}, value));
-  const showDelays = (d) => fill(delays, fact("usual delay (median)", duration(d.delay_median)), fact("nine in ten within", duration(d.delay_p90)),
-    fact("waiting, median", duration(d.age_median)), fact("waiting longest", duration(d.age_most)));
+  const showDelays = (d) => fill(delays, fact("median delay", duration(d.delay_median)), fact("90 % within", duration(d.delay_p90)),
+    fact("median age", duration(d.age_median)), fact("oldest", duration(d.age_most)));
   return { element, begin, update, showDelays };
 }

@@ -1,11 +1,11 @@
-// What the charts show: from the series and the posterior to lines. At most eight arms have a line of their own.
+// Chart data from the series and the posterior. At most eight arms get their own line.
 
 import { fade, faint, line, share } from "./charts.js";
 import { shorten } from "./dom.js";
 
 const LINES = 8;
 
-// The arms that get a line: the likeliest ones, and the one that others are compared with.
+// The arms that get a line: the likeliest ones and the reference.
 export function chooseArms(overview) {
   const all = overview.arms.map((arm) => arm.arm);
   if (all.length <= LINES) return null;
@@ -33,7 +33,7 @@ function axis(series, byDate) {
 
 const marks = (series, place) => (series.happenings ?? []).map((each) => ({ ...each, x: place.time ? new Date(each.at) / 1000 : each.number + 0.5 }));
 
-// Means over a moving stretch: what single decisions believed depends on their contexts, and would be a comb.
+// Moving averages: the probabilities of single decisions depend on their contexts and vary a lot.
 function smooth(values, reach) {
   const sums = [0];
   for (const v of values) sums.push(sums.at(-1) + (v ?? 0));
@@ -65,7 +65,7 @@ export function candidatesPlan(series, { byDate = false, contexts = false } = {}
       points: { show: series.points.length < 2 }, value: (_, v) => (v === null || v === undefined ? "–" : `${+v.toFixed(1)}`) }] };
 }
 
-// Shares within a moving stretch of the log, one upon the other.
+// Shares within a moving window of the log, stacked.
 export function allocationPlan(series, chosen, { byDate = false } = {}) {
   const counted = series?.allocation ?? [];
   if (counted.length < 2 || !series.points.length) return null;

@@ -1,11 +1,11 @@
-// Telling an outcome: confirmed with unit, arm and value; and taking it back with a reason.
+// Tell an outcome after a confirmation with unit, arm and value; correct it with a reason.
 
 import { at, call, decisionAt } from "./api.js";
 import { ask, busy, field, h, reward as shown, swatch, toast, whom } from "./dom.js";
 
 export const word = (binary, value) => (binary ? (value === 1 ? "success (1)" : "failure (0)") : shown(value));
 
-// Whose outcome, which arm, which value: read before it is stored.
+// Unit, arm and value, shown before the outcome is stored.
 const facts = (d, value) => h("dl", { class: "confirm" },
   h("dt", {}, "Unit"), h("dd", { class: "big" }, whom(d)),
   d.arm_name && [h("dt", {}, "Arm"), h("dd", { class: "big" }, swatch(d.arm), d.arm_name)],
@@ -20,8 +20,8 @@ export async function tell(state, d, value) {
     : await call(`${at(state.name)}/units/outcome`, { method: "PUT", body: { unit: d.unit, reward: value } });
   if (!told.repeated) toast(`Stored: ${said} for ${whom(d)}.`);
   else if (told.detail) toast(told.detail, true);
-  else if (told.reward === value) toast("This outcome was there already.");
-  else toast(`An outcome was there already, and was corrected to ${told.reward} since: that stays.`, true);
+  else if (told.reward === value) toast("This outcome was stored already.");
+  else toast(`An outcome was stored already and has been corrected to ${told.reward} since; nothing was changed.`, true);
   return !told.repeated;
 }
 
@@ -49,9 +49,9 @@ export function tellControls(state, d, done = () => {}) {
 export async function correct(state, d, value) {
   const has = value !== null && value !== undefined;
   const way = h("select", { id: "way" },
-    has && h("option", { value: "withdrawals" }, "withdraw: the outcome is not known after all"),
+    has && h("option", { value: "withdrawals" }, "withdraw: the outcome was told by mistake"),
     has && h("option", { value: "amendments" }, "correct it to another value"),
-    h("option", { value: "void" }, "void: the decision was not carried out, count nothing"));
+    h("option", { value: "void" }, "void: the decision was not carried out"));
   const next = state.view.binary ? h("select", { id: "next" }, [1, 0].map((v) => h("option", { value: v, selected: v !== value }, word(true, v))))
     : h("input", { id: "next", type: "number", step: "any" });
   const nextField = field("New value", next), reason = h("input", { id: "reason", required: true, maxlength: 500, autocomplete: "off", autofocus: true });
@@ -59,12 +59,12 @@ export async function correct(state, d, value) {
   way.addEventListener("change", adapt);
   adapt();
   const wish = await ask(has ? "Undo or correct this outcome?" : "Void this decision?",
-    [facts(d, has ? word(state.view.binary, value) : "none yet"), field("What to do", way), nextField, field("Reason", reason, "It stays in the audit trail, with what was there before.")],
+    [facts(d, has ? word(state.view.binary, value) : "none yet"), field("What to do", way), nextField, field("Reason", reason, "It is kept in the audit trail, with the old value.")],
     { yes: "Store the correction", danger: true, read: () => ({ way: way.value, next: Number(next.value), reason: reason.value.trim() }) });
   if (!wish) return false;
   const body = wish.way === "amendments" ? { reward: wish.next, reason: wish.reason } : { reason: wish.reason };
   await call(`${decisionAt(state.name, d.id)}/${wish.way}`, { method: "POST", body });
-  toast({ withdrawals: `Withdrawn: ${whom(d)} waits for its outcome again.`, amendments: `Corrected to ${word(state.view.binary, wish.next)} for ${whom(d)}.`, void: `Voided: ${whom(d)} counts for nothing.` }[wish.way]);
+  toast({ withdrawals: `Withdrawn: ${whom(d)} waits for an outcome again.`, amendments: `Corrected to ${word(state.view.binary, wish.next)} for ${whom(d)}.`, void: `Voided: ${whom(d)} does not count.` }[wish.way]);
   return true;
 }
 

@@ -1,17 +1,17 @@
-// The page of a key without results: ask, tell, and the units that it has asked for.
+// The page of a blind key: ask, tell, and its own pending units.
 
 import { Watched, at } from "./api.js";
 import { field, fill, h, named } from "./dom.js";
-import { askCard } from "./desk.js";
+import { askCard } from "./ask.js";
 import { pendingCard } from "./pending.js";
 import { tellControls } from "./tell.js";
 
-const PACE = 5000; // milliseconds between two looks
+const PACE = 5000; // milliseconds between two polls
 
 export function showWriter(main, { me, name, refused }) {
   const state = { me, name, view: null };
   const head = h("div", { class: "head" }), watched = new Watched();
-  const desk = me.can("ask") ? askCard(state) : null, units = me.can("ask") ? pendingCard(state, { own: true }) : null;
+  const asking = me.can("ask") ? askCard(state) : null, units = me.can("ask") ? pendingCard(state, { own: true }) : null;
   const byName = me.can("tell") ? tellByUnit(state) : null;
   let timer = null, gone = false, begun = false;
 
@@ -21,7 +21,7 @@ export function showWriter(main, { me, name, refused }) {
       if (gone) return;
       if (view) state.view = view;
       fill(head, h("div", { class: "row" }, h("h1", {}, named(state.view.name)), h("span", { class: `badge ${state.view.status}` }, state.view.status)));
-      desk?.update();
+      asking?.update();
       byName?.update();
       if (units) await (begun ? units.update() : units.begin());
       begun = true;
@@ -33,8 +33,8 @@ export function showWriter(main, { me, name, refused }) {
     if (!gone) timer = setTimeout(look, document.hidden ? 5 * PACE : PACE);
   }
   state.refresh = () => { clearTimeout(timer); return look(); };
-  fill(main, h("div", { class: "page" }, head, h("p", { class: "dim" }, "This key sees no results, so whoever treats or measures stays blind."),
-    h("div", { class: "grid" }, h("div", { class: "column" }, desk?.element, byName?.element), units?.element)));
+  fill(main, h("div", { class: "page" }, head, h("p", { class: "dim" }, "This key does not see results, so that its user stays blinded."),
+    h("div", { class: "grid" }, h("div", { class: "column" }, asking?.element, byName?.element), units?.element)));
   look();
   return () => { gone = true; clearTimeout(timer); };
 }

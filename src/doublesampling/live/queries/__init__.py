@@ -1,0 +1,1 @@
+"""SQL queries that read an experiment. Nothing in this package writes."""

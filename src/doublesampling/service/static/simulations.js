@@ -1,0 +1,66 @@
+// Simulate the experiment's design under assumed expected rewards, with progress.
+
+import { at, call } from "./api.js";
+import { armName, busy, colourClass, count, fill, h, named, number, percent, shorten } from "./dom.js";
+
+export function showSimulations(main, { name, refused }) {
+  let gone = false, stop = null;
+  fill(main, h("p", { class: "dim" }, "Loading…"));
+  call(at(name)).then((view) => {
+    if (!gone) fill(main, page(view));
+  }).catch((error) => (error.status === 401 ? refused(error) : fill(main, h("div", { class: "card error" }, h("p", {}, error.message)))));
+
+  function page(view) {
+    const arms = view.arms.filter((arm) => arm.active); // the active ones
+    const truths = arms.map((arm, i) => h("input", { id: `truth-${i}`, type: "number", step: "any", required: true,
+      ...(view.binary ? { min: 0, max: 1 } : {}), value: view.binary ? (0.3 + (0.3 * i) / Math.max(arms.length - 1, 1)).toFixed(2) : i }));
+    const planned = /horizon=(\d+)/.exec(view.policy);
+    const horizon = h("input", { id: "wi-horizon", type: "number", min: 1, max: 100000, value: planned ? planned[1] : 200, required: true });
+    const runs = h("input", { id: "wi-runs", type: "number", min: 20, max: 20000, value: 1000, required: true });
+    const button = h("button", { class: "primary" }, "Simulate"), halt = h("button", { type: "button", hidden: true }, "Stop");
+    const bar = h("progress", { max: 1, value: 0, hidden: true, "aria-label": "Progress" }), out = h("div", { "aria-live": "polite" });
+    const field = (label, input) => h("div", { class: "field" }, h("label", { for: input.id }, label), input);
+
+    async function play() {
+      const body = { truth: truths.map((input) => +input.value), horizon: +horizon.value, realizations: +runs.value };
+      let job = await call(`${at(name)}/what-if`, { method: "POST", body });
+      const where = `${at(name)}/what-if/${job.id}`;
+      stop = () => call(where, { method: "DELETE" }).catch(() => {});
+      bar.hidden = halt.hidden = false;
+      while (!gone && ["waiting", "running"].includes(job.status)) {
+        bar.value = job.progress;
+        fill(out, results(job, arms));
+        await new Promise((done) => setTimeout(done, 300));
+        job = await call(where);
+      }
+      bar.value = job.progress;
+      bar.hidden = halt.hidden = true;
+      stop = null;
+      if (!gone) fill(out, results(job, arms));
+    }
+    halt.addEventListener("click", () => stop?.());
+    const form = h("form", { class: "card" }, h("p", {}, "Enter an assumed expected reward for each arm. The stored design is simulated many times: ",
+      "how often it finds the best arm, its regret, and the share of each arm. Nothing is stored."),
+    h("div", { class: "fields" }, arms.map((arm, i) => field(shorten(arm.name, 40), truths[i])), field("Decisions per trial", horizon), field("Trials", runs)),
+    h("div", { class: "row" }, button, halt, bar));
+    form.addEventListener("submit", busy(button, play));
+    return [h("div", { class: "row between" }, h("h1", {}, "Simulation of ", named(name)), h("a", { class: "button", href: `#/e/${encodeURIComponent(name)}` }, "Back")), form, out];
+  }
+  return () => { gone = true; stop?.(); };
+}
+
+const pm = (x, show) => `${show(x.value)} ± ${show(x.error)}`;
+
+function results(job, arms) {
+  if (job.status === "failed") return h("p", { class: "card error", role: "alert" }, job.detail);
+  if (!job.result) return h("p", { class: "card dim" }, job.status === "waiting" ? "Waiting in the queue…" : "Starting; the first simulation compiles for a while…");
+  const r = job.result, one = (x) => number(x, 1), fact = (label, value, id) => h("div", { class: "fact" }, h("dt", {}, label), h("dd", { id }, value));
+  const words = { done: "", stopped: " Stopped early.", running: " Still playing…" }[job.status] ?? "";
+  return h("div", { class: "card" }, h("h2", {}, "Operating characteristics"), h("dl", { class: "facts" },
+    fact("the best arm wins", r.best_arm_wins ? pm(r.best_arm_wins, (x) => percent(x)) : "all are equal", "wins"), r.failures && fact("failures per trial", pm(r.failures, one)),
+    r.failures && fact("with equal allocation", one(r.failures_of_equal_allocation)), fact("regret", pm(r.regret, one))),
+  h("table", {}, h("thead", {}, h("tr", {}, ["Arm", "Assumed", "Share of the decisions"].map((n, i) => h("th", { scope: "col", class: i === 1 ? "num" : null }, n)))),
+    h("tbody", {}, r.shares.map((share, i) => h("tr", {}, h("th", { scope: "row" }, armName(arms[i].arm, arms[i].name)), h("td", { class: "num" }, number(job.truth[i])),
+      h("td", {}, h("span", { class: "value" }, pm(share, (x) => percent(x))), h("span", { class: "bar", "aria-hidden": "true" }, h("span", { class: colourClass(arms[i].arm), style: { width: `${100 * share.value}%` } }))))))),
+  h("p", { class: "dim" }, `${count(r.realizations)} trials of ${count(r.horizon)} decisions; ± is one Monte Carlo standard error. "Wins": the arm with the highest posterior mean at the end is the best one.${words}`));
+}

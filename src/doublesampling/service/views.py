@@ -1,0 +1,122 @@
+"""Views of an experiment that several routes share: its status, its arms' posteriors, and the context they are at."""
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+
+from doublesampling import beliefs
+from doublesampling.errors import ContextError
+from doublesampling.live.experiment import Experiment
+from doublesampling.live.queries import activity
+from doublesampling.live.queries.decision_pages import recent_contexts
+from doublesampling.live.session import Session
+from doublesampling.live.state import ExperimentState
+from doublesampling.live.summary import next_allocation, posterior
+from doublesampling.service import blinding
+from doublesampling.service.access import Caller
+from doublesampling.service.schemas.experiments import ExperimentCounts, ExperimentSummary, ExperimentView
+
+_CONTEXTS = 100  # latest decisions whose mean context is the default
+ContextSource = Literal["asked", "recent", "ones"]
+
+
+def experiment_view(experiment: Experiment, caller: Caller, current: ExperimentState | None = None) -> ExperimentView:
+    """Return an experiment as the caller may see it, from a bounded number of rows."""
+    session, current = experiment.session, current or experiment.state
+    hidden = caller.blind and session.design.codes is not None
+    return ExperimentView(
+        name=session.name,
+        status="paused" if current.paused else "running",
+        arms=blinding.arms(current, session.design, caller),
+        dimension=getattr(current.belief, "dimension", None),
+        binary=is_binary(current.belief),
+        units=session.design.units,
+        belief=None if hidden else repr(session.design.belief),
+        policy=None if hidden else repr(session.design.policy),
+        created_at=session.created_at,
+        created_by=session.created_by,
+        results=None if caller.blind else _counts(session, current),
+    )
+
+
+def experiment_summary(experiment: Experiment, caller: Caller) -> ExperimentSummary:
+    """Return an experiment for a list, as the caller may see it."""
+    session, current = experiment.session, experiment.state
+    return ExperimentSummary(
+        name=session.name,
+        arms=[arm.name for arm in blinding.arms(current, session.design, caller)],
+        status="paused" if current.paused else "running",
+        created_at=session.created_at,
+        created_by=session.created_by,
+        last_activity=None if caller.blind else activity.last_activity(session),
+        results=None if caller.blind else _counts(session, current),
+    )
+
+
+def _counts(session: Session, current: ExperimentState) -> ExperimentCounts:
+    history = activity.history_count(session)
+    outcomes = current.belief_state.observations - history
+    return ExperimentCounts(
+        decisions=current.decisions,
+        outcomes=outcomes,
+        waiting=max(current.decisions - outcomes, 0),
+        history=history,
+        version=current.version,
+    )
+
+
+def is_binary(belief: Any) -> bool:
+    """Return whether rewards are 0 or 1."""
+    return isinstance(belief, beliefs.Logistic) or (isinstance(belief, beliefs.BetaBernoulli) and not belief.fractional)
+
+
+def arm_posteriors(
+    session: Session, current: ExperimentState, context: list[float] | None
+) -> tuple[list[dict[str, Any]], int]:
+    """Return the fields of ``ArmPosterior`` for every arm, and the number of candidates of the next decision."""
+    rows = posterior(current, context)
+    shares, candidates = next_allocation(session.design, current, context)
+    arms = [
+        {
+            "arm": i,
+            "name": name,
+            "active": i in current.active,
+            "observations": int(rows["observations"].iloc[i]),
+            "posterior_mean": finite(rows["mean"].iloc[i]),
+            "sd": finite(rows["sd"].iloc[i]),
+            "low": finite(rows["low"].iloc[i]),
+            "high": finite(rows["high"].iloc[i]),
+            "probability_optimal": float(rows["probability_optimal"].iloc[i]),
+            "next_allocation": shares[i],
+        }
+        for i, name in enumerate(current.arms)
+    ]
+    return arms, candidates
+
+
+def parse_context(text: str | None) -> list[float] | None:
+    """Return the context of a query parameter."""
+    if text is None:
+        return None
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ContextError("context must be numbers separated by commas, such as 0.5,1.") from None
+
+
+def choose_context(
+    session: Session, current: ExperimentState, asked: list[float] | None
+) -> tuple[list[float] | None, ContextSource | None]:
+    """Return the context at which arms are shown, and its source: asked, recent (a mean), or ones."""
+    if asked is not None or current.belief.dimension is None:
+        return asked, None if asked is None else "asked"
+    recent = recent_contexts(session, _CONTEXTS)
+    if recent:
+        return np.mean(recent, axis=0).tolist(), "recent"
+    return [1.0] * current.belief.dimension, "ones"
+
+
+def finite(value: Any) -> float | None:
+    """Return a number, or None for nan and infinity, which JSON does not have."""
+    return float(value) if math.isfinite(value) else None
