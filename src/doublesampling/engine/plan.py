@@ -17,20 +17,7 @@ from doublesampling.engine.families import FAMILIES
 from doublesampling.engine.families.common import OWN, PackedPolicy, PackedProblem
 from doublesampling.errors import SettingError
 from doublesampling.given import check_policy, name_policies
-from doublesampling.policies import (
-    IMED,
-    KLUCB,
-    UCB1,
-    BayesUCB,
-    DoubleSampling,
-    EpsilonGreedy,
-    Greedy,
-    InformationDirected,
-    LinUCB,
-    Oracle,
-    ThompsonSampling,
-    TopTwo,
-)
+from doublesampling.policies import CompiledPolicy
 from doublesampling.rules import entry_points
 from doublesampling.rules.bundles import Policy
 from doublesampling.rules.choose import kinds
@@ -43,21 +30,6 @@ BLOCK = 64
 
 _LARGEST_TABLE = 1000  # samples: 8 MB, and the smallest p_FA, about 1e-218, is still a number
 _THREAD_MEMORY = 256 * 1024  # bytes of posterior samples that a GPU thread may hold
-_KINDS: dict[type, int] = {
-    DoubleSampling: kinds.DOUBLE_SAMPLING,
-    ThompsonSampling: kinds.THOMPSON,
-    BayesUCB: kinds.BAYES_UCB,
-    Greedy: kinds.GREEDY,
-    EpsilonGreedy: kinds.EPSILON_GREEDY,
-    Oracle: kinds.ORACLE,
-    TopTwo: kinds.TOP_TWO,
-    UCB1: kinds.UCB1,
-    KLUCB: kinds.KL_UCB,
-    IMED: kinds.IMED,
-    LinUCB: kinds.LIN_UCB,
-    InformationDirected: kinds.INFORMATION_DIRECTED,
-}
-_BY_WINS = (UCB1, KLUCB, IMED)
 _LINEAR = ("linear", "logistic")  # the families that LinUCB plays
 
 
@@ -98,44 +70,30 @@ class Plan:
 
 def pack_policy(policy: object, problems: Sequence[PackedProblem]) -> PackedPolicy:
     """Return a policy as numbers, with the tables that its problems need."""
-    kind = _KINDS.get(type(policy))
-    if kind is None:
+    if not isinstance(policy, CompiledPolicy):
         unused = Policy(0, 1, False, 0, 1.0, math.nan, 0.0, np.empty((0, 0)))
         return PackedPolicy(OWN, OWN, unused, np.empty((0, 1)), check_policy(policy))
-    samples = getattr(policy, "samples", None) or 0
-    form = kinds.SAMPLES if samples else kinds.EXACT
-    nothing, two_arm_counts = np.empty((0, 0)), np.empty((0, 1))
-    ties = getattr(policy, "ties", "") == "first"
-    settings = Policy(samples, 1, ties, 0, 1.0, math.nan, _own_number(policy), nothing)
-    if isinstance(policy, DoubleSampling):
-        alarm, rate, cap = policy.false_alarm_kind, policy.rate, policy.max_candidates
-        form = kinds.FALSE_ALARM
-        settings = settings._replace(cap=cap, alarm=alarm, rate=rate)
-        if policy.horizon is not None:
-            form, settings = kinds.UNTIL_HORIZON, settings._replace(horizon=float(policy.horizon))
-        elif 0 < samples <= _LARGEST_TABLE:
-            form = kinds.TABLE
-            tabled = [problem.arms == 2 and not problem.samples_itself for problem in problems]
-            if any(tabled):
-                two_arm_counts = entry_points.two_arm_counts(alarm, samples, rate, cap)
-            if not all(tabled):
-                settings = settings._replace(table=entry_points.false_alarm_table(alarm, samples))
-    return PackedPolicy(kind, form, settings, two_arm_counts, policy)
-
-
-def _own_number(policy: object) -> float:
-    """The one real setting that some policies have."""
-    return next((float(getattr(policy, name)) for name in ("epsilon", "share", "width") if hasattr(policy, name)), 0.0)
+    form, settings = policy.rule()
+    two_arm_counts = np.empty((0, 1))
+    if form == kinds.FALSE_ALARM and 0 < settings.samples <= _LARGEST_TABLE:
+        form = kinds.TABLE
+        alarm, samples = settings.alarm, settings.samples
+        tabled = [problem.arms == 2 and not problem.samples_itself for problem in problems]
+        if any(tabled):
+            two_arm_counts = entry_points.two_arm_counts(alarm, samples, settings.rate, settings.cap)
+        if not all(tabled):
+            settings = settings._replace(table=entry_points.false_alarm_table(alarm, samples))
+    return PackedPolicy(policy.kind, form, settings, two_arm_counts, policy)
 
 
 def _check_pair(problem: PackedProblem, policy: object) -> None:
     """Refuse a policy that knows another kind of reward."""
     kind = None
-    if not problem.compiled:
+    if not problem.compiled or not isinstance(policy, CompiledPolicy):
         return
-    if isinstance(policy, _BY_WINS) and not problem.counts_wins:
+    if policy.counts_wins and not problem.counts_wins:
         kind = "rewards of 0 and 1 that are all remembered (BetaBernoulli without a discount)"
-    elif isinstance(policy, LinUCB) and problem.family not in _LINEAR:
+    elif policy.linear_only and problem.family not in _LINEAR:
         kind = "linear beliefs"
     if kind is not None:
         raise SettingError(f"{policy!r} is for {kind}. Leave it out, or choose another belief.")

@@ -12,7 +12,7 @@ from doublesampling.engine.worlds import CompiledStage, OwnStage, Stage
 from doublesampling.errors import DoubleSamplingError
 from doublesampling.evidence import BeliefEvidence, Played
 from doublesampling.given import check_choice
-from doublesampling.policies import Choice, is_ours
+from doublesampling.policies import Choice, Oracle, is_ours
 from doublesampling.rules.bundles import ARM, CANDIDATES, CORRECT, NUMBER, OBSERVED, P_COLUMN, P_ROW, PAID, REGRET
 
 FloatArray = NDArray[np.float64]
@@ -52,7 +52,7 @@ def play_realization(pair: Pair, words: NDArray[np.uint64], horizon: int) -> Flo
         taken = context if takes_context else None
         laws = belief.marginals(state, taken)
         evidence = BeliefEvidence(laws, words, t + 1, belief, state, context, Played(counts, sums, last))
-        choice = _choice(policy, evidence, words)
+        choice = _choice(policy, evidence, words, means)
         arm = choice.arm
         paid = stage.pay(arm, words)
         best = float(np.max(means))
@@ -69,11 +69,15 @@ def play_realization(pair: Pair, words: NDArray[np.uint64], horizon: int) -> Flo
     return found
 
 
-def _choice(policy: Any, evidence: BeliefEvidence, words: NDArray[np.uint64]) -> Choice:
+def _choice(policy: Any, evidence: BeliefEvidence, words: NDArray[np.uint64], means: FloatArray) -> Choice:
     """Return a checked choice; a mistake in it is told with its realization and step."""
     try:
-        answer = policy.choose(evidence)
-        return answer if is_ours(policy) else check_choice(policy, answer, evidence, with_optimality=False)
+        answer = int(np.argmax(means)) if isinstance(policy, Oracle) else policy.choose(evidence)
+        return (
+            answer
+            if isinstance(answer, Choice) and is_ours(policy)
+            else check_choice(policy, answer, evidence, with_optimality=False)
+        )
     except DoubleSamplingError as problem:
         raise type(problem)(f"Realization {words[2]}, step {words[3]}: {problem}") from None
 

@@ -1,0 +1,124 @@
+"""Double sampling: the paper's policy."""
+
+import math
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from doublesampling import checks
+from doublesampling.checks import settings
+from doublesampling.errors import SettingError
+from doublesampling.evidence import Evidence
+from doublesampling.policies.common import TIES, Choice, CompiledPolicy, FloatArray, Rule, check_samples
+from doublesampling.rules import entry_points
+from doublesampling.rules.bundles import Policy as RuleSettings
+from doublesampling.rules.choose import candidates, kinds
+
+_FALSE_ALARMS = {
+    ("truncated-gaussian", "log"): candidates.TRUNCATED_GAUSSIAN,
+    ("truncated-gaussian", "double"): candidates.TRUNCATED_GAUSSIAN_IN_DOUBLE,
+    ("markov", "log"): candidates.MARKOV,
+    ("chebyshev", "log"): candidates.CHEBYSHEV,
+}
+
+
+@settings
+class DoubleSampling(CompiledPolicy):
+    """Sample the posterior for how surely each arm is best, then play the mode of as many candidates as that is sure.
+
+    ``samples`` is M; None takes the exact probabilities. ``max_candidates`` caps N = scale * log(1 / p_FA) to the base
+    ``log_base``. ``false_alarm`` is how p_FA is found: "truncated-gaussian" (the paper), "markov" or "chebyshev" (the
+    authors ran those two with ``log_base=math.e``). ``ties`` of the mode: "random", or to the "first" arm.
+    ``arithmetic="double"`` rounds p_FA as the authors' code did. With a ``horizon`` another rule takes the place of
+    N = scale * log(1 / p_FA): it weighs the doubt against the decisions that are left (docs/method.md).
+
+    >>> DoubleSampling(samples=100).samples
+    100
+    """
+
+    kind: ClassVar[int] = kinds.DOUBLE_SAMPLING
+
+    samples: int | None = 1000
+    max_candidates: int = 1000
+    ties: str = "random"
+    false_alarm: str = "truncated-gaussian"
+    horizon: int | None = None
+    log_base: float = 10.0
+    scale: float = 1.0
+    arithmetic: str = "log"
+
+    def __post_init__(self) -> None:
+        fix = object.__setattr__
+        fix(self, "samples", check_samples(self.samples, "exact", 10**12))
+        hint = "The paper uses 1000; 1 is Thompson sampling."
+        fix(
+            self,
+            "max_candidates",
+            checks.integer("max_candidates", self.max_candidates, least=1, most=10**4, hint=hint),
+        )
+        checks.one_of("ties", self.ties, TIES)
+        checks.one_of("false_alarm", self.false_alarm, ("truncated-gaussian", "markov", "chebyshev"))
+        checks.one_of("arithmetic", self.arithmetic, ("log", "double"))
+        if (self.false_alarm, self.arithmetic) not in _FALSE_ALARMS:
+            raise SettingError("arithmetic='double' is how the authors rounded the truncated Gaussian only.")
+        if self.horizon is not None:
+            fix(self, "horizon", checks.integer("horizon", self.horizon, least=1, most=10**15))
+        fixed = {"false_alarm": "truncated-gaussian", "log_base": 10.0, "scale": 1.0, "arithmetic": "log"}
+        if self.horizon is not None and any(getattr(self, name) != usual for name, usual in fixed.items()):
+            raise SettingError(f"With a horizon, {', '.join(fixed)} do not enter N. Leave them at their defaults.")
+        fix(self, "log_base", checks.within("log_base", self.log_base, 1.0 + 1e-6, 1e100, hint="The paper uses 10."))
+        fix(self, "scale", checks.within("scale", self.scale, 1e-6, 1e6, hint="The paper uses 1."))
+
+    @classmethod
+    def as_published(cls, **changes: Any) -> Self:
+        """The authors' numerics and ties, for the figures: p_FA in double precision, ties to the first arm."""
+        return cls(**({"ties": "first", "arithmetic": "double"} | changes))
+
+    @property
+    def rate(self) -> float:
+        """Candidates per unit of ln(1 / p_FA)."""
+        return self.scale / math.log(self.log_base)
+
+    @property
+    def false_alarm_kind(self) -> int:
+        """How the rules call the way p_FA is found."""
+        return _FALSE_ALARMS[self.false_alarm, self.arithmetic]
+
+    def number_of_candidates(self, p: FloatArray, time: int | None = None) -> int:
+        """N, the number of candidates to draw from Cat(p), float array (arm)."""
+        remaining = math.nan
+        if self.horizon is not None:
+            if time is None:
+                raise SettingError("A horizon needs the time. Pass time=, the number of this decision counted from 1.")
+            remaining = float(max(self.horizon - time, 1))  # a horizon that has passed keeps asking for one more
+        kind = self.false_alarm_kind
+        return entry_points.count_candidates(p, kind, self.rate, self.max_candidates, remaining)
+
+    def choose(self, evidence: Evidence) -> Choice:
+        """The mode of N candidates drawn from the estimated probabilities."""
+        form, settings, settled = self._settings
+        if self.horizon is not None and evidence.time < 1:  # asks for the time, an error where it is not known
+            raise SettingError("time is counted from 1.")
+        if evidence.samples_itself:
+            p, settings = evidence.probability_optimal(self.samples), settled
+        else:
+            p = evidence.probability_optimal(None)
+        arm, number, p, votes, propensities = entry_points.sample_twice(form, settings, p, evidence.words)
+        return Choice(arm, p, number, votes, propensities)
+
+    def rule(self) -> Rule:
+        """Return the form and the settings of the compiled rule."""
+        horizon = math.nan if self.horizon is None else float(self.horizon)
+        form = kinds.FALSE_ALARM if self.horizon is None else kinds.UNTIL_HORIZON
+        found = RuleSettings(
+            self.samples or 0, self.max_candidates, self.ties == "first", self.false_alarm_kind, self.rate, horizon,
+            0.0, np.empty((0, 0)),
+        )  # fmt: skip
+        return Rule(form, found)
+
+    @cached_property
+    def _settings(self) -> tuple[int, FloatArray, FloatArray]:
+        """The form of the rule, and its settings with and without samples of its own."""
+        form, found = self.rule()
+        return form, entry_points.settings_array(found), entry_points.settings_array(found._replace(samples=0))
