@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         OwnBelief,
     )
     from doublesampling.decision import Decision, decide, decide_from_draws, probability_optimal
+    from doublesampling.decisions import Decisions, decide_many
     from doublesampling.engine.simulate import simulate
     from doublesampling.errors import DoubleSamplingError
     from doublesampling.live import Experiment
@@ -47,13 +48,14 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_ROOMS = {
+_MODULES = {
     "BayesUCB": "policies",
     "BernoulliBandit": "bandits",
     "BetaBernoulli": "beliefs",
     "CategoricalBandit": "bandits",
     "ChangingBernoulliBandit": "bandits",
     "Decision": "decision",
+    "Decisions": "decisions",
     "DirichletCategorical": "beliefs",
     "DoubleSampling": "policies",
     "DoubleSamplingError": "errors",
@@ -81,6 +83,7 @@ _ROOMS = {
     "UCB1": "policies",
     "decide": "decision",
     "decide_from_draws": "decision",
+    "decide_many": "decisions",
     "probability_optimal": "decision",
     "simulate": "engine.simulate",
 }
@@ -95,6 +98,7 @@ __all__ = [
     "CategoricalBandit",
     "ChangingBernoulliBandit",
     "Decision",
+    "Decisions",
     "DirichletCategorical",
     "DoubleSampling",
     "DoubleSamplingError",
@@ -120,6 +124,7 @@ __all__ = [
     "__version__",
     "decide",
     "decide_from_draws",
+    "decide_many",
     "probability_optimal",
     "simulate",
 ]
@@ -129,10 +134,10 @@ _accessor.register()
 
 
 def __getattr__(name: str) -> object:
-    """Rooms load on first touch: ``import doublesampling`` alone compiles and imports nothing heavy."""
-    if name not in _ROOMS:
+    """Import a module when one of its names is first used: ``import doublesampling`` alone imports nothing heavy."""
+    if name not in _MODULES:
         raise AttributeError(f"module 'doublesampling' has no attribute {name!r}")
-    found = getattr(import_module(f"doublesampling.{_ROOMS[name]}"), name)
+    found = getattr(import_module(f"doublesampling.{_MODULES[name]}"), name)
     globals()[name] = found
     return found
 

@@ -73,6 +73,8 @@ def integer(
     name: str, value: object, *, least: int, most: int | None = None, hint: str = "", error: ErrorType = SettingError
 ) -> int:
     """A whole number between least and most."""
+    if type(value) is int and least <= value and (most is None or value <= most):
+        return value
     wanted = f"a whole number of at least {least}"
     if error is not SettingError and most is not None:
         wanted = f"a whole number from {least} to {most}"
@@ -90,6 +92,8 @@ def integer(
 
 def real(name: str, value: object, *, wanted: str = "a finite number", hint: str = "", error: ErrorType) -> float:
     """A finite real number; True and False count as 1 and 0."""
+    if type(value) is float and math.isfinite(value):
+        return value
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
     if isinstance(value, np.bool_):
@@ -188,6 +192,8 @@ def arm_count(value: object) -> int:
 
 def arm_index(value: object, arms: int) -> int:
     """An arm that exists."""
+    if type(value) is int and 0 <= value < arms:
+        return value
     hint = f"Arms are counted from 0; this belief has {arms}."
     return integer("arm", value, least=0, most=arms - 1, hint=hint, error=ArmError)
 

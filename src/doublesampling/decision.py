@@ -91,7 +91,7 @@ def make_decision(policy: Policy, evidence: BeliefEvidence | DrawsEvidence, addr
     return Decision(arm, p, np.sqrt(p * (1.0 - p)), candidates, votes, propensities, address, policy)
 
 
-def _check_seed(seed: object) -> int:
+def check_seed(seed: object) -> int:
     """A seed as it was given, or a new one that nobody has used: the decision's address records it."""
     return secrets.randbits(64) if seed is None else checks.seed(seed)
 
@@ -138,7 +138,7 @@ def decide(
     policy, belief = check_policy(policy), check_belief(belief)
     laws = belief.marginals(state, context)
     when = int(cast(Any, state).observations) + 1 if time is None else checks.time(time)
-    address = Address(_check_seed(seed), 0, 0, when)
+    address = Address(check_seed(seed), 0, 0, when)
     evidence = BeliefEvidence(laws, address_words(address.seed, when), when, belief, state, context, played)
     return make_decision(policy, evidence, address)
 
@@ -163,6 +163,6 @@ def decide_from_draws(
     given = check_draws(draws)
     known = None if time is None else checks.time(time)
     luck = 0 if known else int.from_bytes(hashlib.blake2b(given.tobytes(), digest_size=8).digest(), "little")
-    address = Address(_check_seed(seed), 0, luck, known or 1)
+    address = Address(check_seed(seed), 0, luck, known or 1)
     words = address_words(address.seed, address.time, realization=luck)
     return make_decision(policy, DrawsEvidence(given, words, known, played=played), address)

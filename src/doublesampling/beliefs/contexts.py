@@ -66,7 +66,7 @@ class WithContext:
             raise ContextError(f"context must hold {self.dimension} numbers, got shape {given.shape}.")
         return bounded(given)
 
-    def _contexts(self, contexts: ArrayLike | None, count: int) -> FloatArray:
+    def check_contexts(self, contexts: ArrayLike | None, count: int) -> FloatArray:
         if contexts is None:
             raise ContextError(f"contexts are needed, {self.dimension} numbers per observation.")
         given = checks.array("contexts", contexts, error=ContextError)

@@ -73,7 +73,8 @@ class _NormalInverseGamma:
     def _context(self, context: ArrayLike | None) -> FloatArray:
         raise NotImplementedError
 
-    def _contexts(self, contexts: ArrayLike | None, count: int) -> FloatArray:
+    def check_contexts(self, contexts: ArrayLike | None, count: int) -> FloatArray:
+        """Return contexts as the rules take them, float array (observation, entry)."""
         raise NotImplementedError
 
     def prior(self) -> NormalInverseGammaState:
@@ -115,7 +116,7 @@ class _NormalInverseGamma:
         paid = check_rewards(rewards, played)
         for i in np.flatnonzero(np.abs(paid) > HUGE)[:1]:
             self.check_reward(paid[i])
-        return played, paid, self._contexts(contexts, played.size)
+        return played, paid, self.check_contexts(contexts, played.size)
 
     def _learn(
         self, state: NormalInverseGammaState, arms: NDArray[np.int64], rewards: FloatArray, contexts: FloatArray
@@ -259,6 +260,7 @@ class Gaussian(_NormalInverseGamma):
         checks.no_context(context)
         return np.ones(1)
 
-    def _contexts(self, contexts: ArrayLike | None, count: int) -> FloatArray:
+    def check_contexts(self, contexts: ArrayLike | None, count: int) -> FloatArray:
+        """Return the constant 1 that this belief sees at every observation."""
         checks.no_context(contexts)
         return np.ones((count, 1))

@@ -74,7 +74,7 @@ class Logistic(WithContext):
         paid = check_rewards(rewards, played)
         for first in np.flatnonzero((paid != 0.0) & (paid != 1.0))[:1]:
             raise RewardError(f"At index {first}: reward must be 0 or 1, got {paid[first]:g}.")
-        x = self._contexts(contexts, played.size)
+        x = self.check_contexts(contexts, played.size)
         mean, root = state.mean.copy(), state.root.copy()
         updates.logistic_follow(mean, root, played, x, paid)
         return NormalState(state.counts + np.bincount(played, minlength=self.arms), mean, root)

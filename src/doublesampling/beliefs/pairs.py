@@ -38,6 +38,10 @@ class Pairs:
         return dict.fromkeys(("counts", *self.state_kind.names()), (self.arms,))
 
     @cached_property
+    def _bounds(self) -> FloatArray:
+        return self.state_kind.bounds_array()
+
+    @cached_property
     def _prior_pair(self) -> tuple[FloatArray, FloatArray]:
         first, second = (np.ones(self.arms) * getattr(self, name) for name in self.state_kind.names())
         return first, second
@@ -51,6 +55,10 @@ class Pairs:
         parts: tuple[Any, ...] = (counts, first, second)
         return self.state_kind(**dict(zip(self._shapes, parts, strict=True)))
 
+    def check_state(self, state: object) -> None:
+        """Refuse a state of another kind or size."""
+        check_state(self, state, self.state_kind, self._shapes)
+
     def check_reward(self, reward: object) -> float:
         """A reward that this belief can absorb."""
         raise NotImplementedError
@@ -61,14 +69,22 @@ class Pairs:
 
     def update(self, state: Any, arm: int, reward: float, context: ArrayLike | None = None) -> Any:
         """The state after one observation (sequential update)."""
-        check_state(self, state, self.state_kind, self._shapes)
+        self.check_state(state)
         arm, reward = checks.arm_index(arm, self.arms), self.check_reward(reward)
         checks.no_context(context)
-        return self._learn(state, np.array([arm]), np.array([reward]))
+        counts, (first, second) = state.counts.copy(), (part.copy() for part in state.pair)
+        prior_first, prior_second = self._prior_pair
+        counts[arm] += 1
+        if updates.learn_one(self.law)(
+            first, second, arm, reward, prior_first, prior_second, self.discount, self._bounds
+        ):
+            names = self.state_kind.names()
+            return self.state_kind.checked(**{"counts": counts, names[0]: first, names[1]: second})
+        return self._state(counts, first, second)  # says what is out of bounds
 
     def update_batch(self, state: Any, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None) -> Any:
         """The state after a history (batch update): all of it, or an error and none of it."""
-        check_state(self, state, self.state_kind, self._shapes)
+        self.check_state(state)
         checks.no_context(contexts)
         played = checks.arm_indices(arms, self.arms)
         paid = check_rewards(rewards, played)
@@ -92,9 +108,11 @@ class Pairs:
 
     def marginals(self, state: Any, context: ArrayLike | None = None) -> Marginals:
         """The law of each arm's expected reward."""
-        check_state(self, state, self.state_kind, self._shapes)
+        self.check_state(state)
         checks.no_context(context)
-        return Marginals(self.law, np.column_stack([*state.pair, np.zeros(self.arms)]))
+        parameters = np.zeros((self.arms, 3))
+        parameters[:, 0], parameters[:, 1] = state.pair
+        return Marginals(self.law, parameters)
 
     def state_from_json(self, text: str | bytes) -> Any:
         """Read a state that ``state.to_json()`` wrote."""

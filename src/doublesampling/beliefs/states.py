@@ -1,8 +1,9 @@
 """What has been learned so far: plain read-only arrays, to and from JSON without losing a bit."""
 
+import functools
 import json
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +46,15 @@ class State:
                 raise StateError(f"{field.name} must lie between {low:g} and {high:g}, got {found}.")
             array.setflags(write=False)
 
+    @classmethod
+    def checked(cls, **arrays: Any) -> Self:
+        """Return a state whose arrays are known to be right, without looking at them again."""
+        state = object.__new__(cls)
+        for array in arrays.values():
+            array.setflags(write=False)
+        state.__dict__.update(arrays)
+        return state
+
     def _bounds(self) -> dict[str, tuple[float, float]]:
         return _BOUNDS
 
@@ -76,10 +86,17 @@ class PairState(State):
     """Two numbers per arm."""
 
     @classmethod
+    @functools.cache
     def names(cls) -> tuple[str, str]:
-        """What the two numbers are called."""
+        """Return what the two numbers are called."""
         _, first, second = (field.name for field in fields(cls))
         return first, second
+
+    @classmethod
+    @functools.cache
+    def bounds_array(cls) -> FloatArray:
+        """Return the least and the largest value of both numbers, float array (4)."""
+        return np.array([bound for name in cls.names() for bound in _BOUNDS[name]])
 
     @property
     def pair(self) -> tuple[FloatArray, FloatArray]:

@@ -1,5 +1,6 @@
 """``ds.simulate``: policies against bandits, many realizations at once."""
 
+import difflib
 import multiprocessing
 import os
 import pickle
@@ -7,7 +8,7 @@ import warnings
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import xarray as xr
@@ -29,6 +30,34 @@ _MOST_KEPT = 2 * 2**30
 _LONG = 10_000  # decisions, from which on the paper's rule is warned of
 
 
+class Options(TypedDict, total=False):
+    """How a simulation is run and what is recorded; none of it but ``times`` and ``keep`` changes the result."""
+
+    device: str
+    """"auto", "cpu" or "cuda"."""
+    executor: Any
+    """Anything like concurrent.futures.Executor, or a Dask client."""
+    progress: Wish
+    """True, False, or a function of (done, total)."""
+    times: Any
+    """"all", "log" or a list of steps to record."""
+    keep: Sequence[str]
+    """("trajectories",) keeps every step of every realization."""
+    store: Any
+    """A folder where finished pieces are kept, so that a killed run goes on where it stopped."""
+    threads: int | None
+
+
+def _checked(options: Options) -> Options:
+    names = list(Options.__annotations__)
+    for name in options:
+        if name not in names:
+            near = difflib.get_close_matches(name, [*names, "horizon", "realizations", "seed", "belief"], n=1)
+            hint = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(names)}."
+            raise SettingError(f"simulate has no option {name!r}. {hint}")
+    return options
+
+
 def simulate(
     bandits: Any,
     policies: Any,
@@ -37,22 +66,17 @@ def simulate(
     realizations: int,
     seed: int = 0,
     belief: Any = None,
-    device: str = "auto",
-    executor: Any = None,
-    progress: Wish = None,
-    times: Any = "all",
-    keep: Sequence[str] = (),
-    store: Any = None,
-    threads: int | None = None,
+    **options: Unpack[Options],
 ) -> xr.Dataset:
     """Play policies against one bandit or several, and average over many realizations.
 
     ``bandits`` and ``policies`` are one each, a list, or a dictionary whose keys name them in the result.
     The same seed gives the same numbers on any number of threads and workers, in any chunks. Policies meet the same
     luck: contexts and rewards do not depend on who plays. ``times`` is "all", "log" or a list of steps to record;
-    ``keep=("trajectories",)`` keeps every step of every realization. ``executor`` is anything like
-    concurrent.futures.Executor, or a Dask client; ``store`` a folder where finished pieces are kept, so that a killed
-    run goes on where it stopped. ``progress`` is True, False, or a function of (done, total).
+    ``keep=("trajectories",)`` keeps every step of every realization. ``device`` is "auto", "cpu" or "cuda", ``threads``
+    how many of them to use. ``executor`` is anything like concurrent.futures.Executor, or a Dask client; ``store`` a
+    folder where finished pieces are kept, so that a killed run goes on where it stopped. ``progress`` is True, False,
+    or a function of (done, total). Policies, beliefs and worlds of your own are played in plain Python, on the same luck.
 
     >>> import doublesampling as ds
     >>> result = ds.simulate(
@@ -61,20 +85,23 @@ def simulate(
     >>> result.cumulative_regret.values.max()
     np.float64(0.0)
     """
+    given = _checked(options)
     plan = make_plan(
-        bandits, policies, horizon=horizon, realizations=realizations, seed=seed, belief=belief, times=times, keep=keep
-    )
+        bandits, policies, horizon=horizon, realizations=realizations, seed=seed, belief=belief,
+        times=given.get("times", "all"), keep=given.get("keep", ()),
+    )  # fmt: skip
     _check_memory(plan)
     _warn_of_long_runs(plan)
-    used = _check_device(device, plan)
+    used = _check_device(given.get("device", "auto"), plan)
     if used == "cuda":
         from doublesampling.engine import cuda
 
         return to_dataset(plan, cuda.play_all(plan), cuda.name())
     moments = [[Moments() for _ in plan.policies] for _ in plan.problems]
-    run = _Run(plan, moments, None if store is None else Store(store, plan), _watch(progress))
+    store = given.get("store")
+    run = _Run(plan, moments, None if store is None else Store(store, plan), _watch(given.get("progress")))
     try:
-        run.play(executor, threads)
+        run.play(given.get("executor"), given.get("threads"))
     except KeyboardInterrupt:
         partial = to_dataset(plan, moments, "cpu")
         raise Interrupted("stopped", partial) from None

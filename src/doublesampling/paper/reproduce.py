@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import xarray as xr
@@ -139,10 +139,18 @@ def _labelled(result: xr.Dataset, experiment: Experiment) -> xr.Dataset:
     )
 
 
+class RunOptions(TypedDict, total=False):
+    """How the simulations are run, as in ``simulate``."""
+
+    device: str
+    executor: Any
+    progress: Wish
+
+
 def reproduce(
     folder: str | os.PathLike[str], *, figures: list[int] | None = None, scale: str = "standard",
-    realizations: int | None = None, seed: int = SEED, device: str = "auto", executor: Any = None,
-    resume: bool = False, force: bool = False, say: Callable[[str], None] = lambda _: None, progress: Wish = None,
+    realizations: int | None = None, seed: int = SEED, resume: bool = False, force: bool = False,
+    say: Callable[[str], None] = lambda _: None, **run: Unpack[RunOptions],
 ) -> Path:  # fmt: skip
     """The paper's evaluation: datasets, figures and a report in a folder; returns the report's path.
 
@@ -151,6 +159,7 @@ def reproduce(
     """
     wished = check_figures(figures)
     checks.one_of("scale", scale, SCALES)
+    device, executor, progress = run.get("device", "auto"), run.get("executor"), run.get("progress")
     checks.one_of("device", device, ("auto", "cpu", "cuda"))
     if realizations is not None:
         realizations = checks.integer("realizations", realizations, least=2, most=10**9)

@@ -117,6 +117,11 @@ class DoubleSampling(CompiledPolicy):
         )  # fmt: skip
         return Rule(form, found)
 
+    @property
+    def compiled_settings(self) -> tuple[int, FloatArray]:
+        """The form of the rule and its settings, as compiled loops over many decisions take them."""
+        return self._settings[:2]
+
     @cached_property
     def _settings(self) -> tuple[int, FloatArray, FloatArray]:
         """The form of the rule, and its settings with and without samples of its own."""

@@ -17,7 +17,12 @@ from doublesampling.rules.choose import baselines, candidates, information_direc
 from doublesampling.rules.choose import choose as choosing
 from doublesampling.rules.choose import propensities as propensities_of
 from doublesampling.rules.compiled import inlined
-from doublesampling.rules.optimal_arm import compare_beta_gamma, quadrature, small_probabilities
+from doublesampling.rules.optimal_arm import (
+    compare_beta_gamma,
+    compare_whole_beta,
+    quadrature,
+    small_probabilities,
+)
 from doublesampling.rules.optimal_arm.panels import PANEL_NODES, PANEL_ROWS
 from doublesampling.rules.optimal_arm.regions import EXACT, SURVEY_COLUMNS
 
@@ -66,8 +71,23 @@ def _fill_small_optimality(law: int) -> Callable[..., None]:
     return fill
 
 
+@kept
+def _compare_whole_beta(parameters: FloatArray, p: FloatArray) -> bool:
+    found = compare_whole_beta.fill_optimality(parameters, p)
+    return found and p[0] >= small_probabilities.SMALL and p[1] >= small_probabilities.SMALL
+
+
 def exact_optimality(law: int, parameters: FloatArray) -> FloatArray:
-    """Return p, float array (arm), by quadrature from marginals (arm, 3); small ones keep their digits."""
+    """Return p, float array (arm), from marginals (arm, 3), by a sum or by quadrature; small ones keep their digits."""
+    if law == laws.BETA and parameters.shape[0] == 2:
+        p = np.empty(2)
+        if _compare_whole_beta(parameters, p):
+            return p
+    return quadrature_optimality(law, parameters)
+
+
+def quadrature_optimality(law: int, parameters: FloatArray) -> FloatArray:
+    """Return the same by quadrature, also where a sum would do."""
     law = laws.STUDENT if law == laws.LOGISTIC else law  # log odds rank arms as probabilities do
     arms = parameters.shape[0]
     p, (survey, panel) = np.empty(arms), quadrature_space(arms)

@@ -65,6 +65,24 @@ def _pairs_follow(law: int) -> Callable[..., None]:
     return follow
 
 
+@functools.cache
+def learn_one(law: int) -> Callable[..., bool]:
+    """Return the update of two numbers per arm by one observation, in place; it tells whether they are in bounds."""
+
+    @kept_for(law)
+    def learn(
+        first: FloatArray, second: FloatArray, arm: int, reward: float, prior_first: FloatArray,
+        prior_second: FloatArray, discount: float, bounds: FloatArray,
+    ) -> bool:  # fmt: skip
+        two_parameter_laws.learn(law, first, second, prior_first, prior_second, discount, arm, reward)
+        inside = True
+        for a in range(first.size):
+            inside = inside and bounds[0] <= first[a] <= bounds[1] and bounds[2] <= second[a] <= bounds[3]
+        return inside
+
+    return learn
+
+
 def pairs_follow(
     law: int, first: FloatArray, second: FloatArray, arms: IntArray, rewards: FloatArray,
     prior_first: FloatArray, prior_second: FloatArray, discount: float,

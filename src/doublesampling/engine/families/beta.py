@@ -52,7 +52,7 @@ def start_track(alpha: FloatArray, beta: FloatArray) -> FloatArray:
     def exact(a: Any, b: Any) -> FloatArray:
         if len(set(zip(a, b, strict=True))) == 1:  # equal arms are equally probable: nothing to compile or integrate
             return np.full(len(a), 1.0 / len(a))
-        return entry_points.exact_optimality(laws.BETA, np.column_stack([a, b, np.zeros(len(a))]))
+        return entry_points.quadrature_optimality(laws.BETA, np.column_stack([a, b, np.zeros(len(a))]))
 
     if alpha.size > 3 or max(alpha.max(), beta.max()) > _MOST_COUNTS:
         return np.empty(0)
