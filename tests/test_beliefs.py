@@ -19,7 +19,7 @@ def history(belief, count, seed=0):
     """Arms, rewards and contexts that the belief can absorb."""
     rng = RNG(seed)
     arms = rng.integers(0, belief.arms, count)
-    contexts = rng.uniform(0, 1, (count, belief.dimension)) if hasattr(belief, "dimension") else None
+    contexts = rng.uniform(0, 1, (count, belief.dimension)) if belief.dimension is not None else None
     if isinstance(belief, ds.BetaBernoulli | ds.Logistic):
         return arms, rng.integers(0, 2, count).astype(float), contexts
     if isinstance(belief, ds.GammaPoisson):
@@ -77,7 +77,7 @@ class TestEveryBelief:
         assert belief.update_in_order(belief.prior(), arms, rewards, contexts).to_json() == state.to_json()
 
     def test_an_empty_batch_changes_nothing(self, belief):
-        contexts = np.empty((0, belief.dimension)) if hasattr(belief, "dimension") else None
+        contexts = np.empty((0, belief.dimension)) if belief.dimension is not None else None
         state = belief.update_batch(belief.prior(), [], [], contexts)
         assert state.to_json() == belief.prior().to_json()
 

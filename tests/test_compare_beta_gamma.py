@@ -12,7 +12,7 @@ from doublesampling.engine.families.beta import start_track
 from doublesampling.rules import entry_points
 from doublesampling.rules.choose import information_directed
 from doublesampling.rules.laws import BETA, GAMMA, INVERSE_GAMMA, STUDENT
-from doublesampling.rules.optimal_arm import compare_beta_gamma, recurrence
+from doublesampling.rules.optimal_arm import compare_beta_gamma, compare_whole_beta, recurrence
 from doublesampling.rules.optimal_arm.panels import PANEL_NODES, PANEL_ROWS
 from doublesampling.rules.optimal_arm.regions import EXACT, SURVEY_COLUMNS
 
@@ -216,3 +216,43 @@ def test_an_arm_that_is_as_good_as_never_best_costs_no_regret() -> None:
     chances = np.empty(2)
     information_directed.fill_chances(work[3], np.array([0.0, 1e-28]), chances)
     assert chances.tolist() == [1.0, 0.0]
+
+
+def test_whole_counts_give_the_finite_sum():
+    """Against fractions of whole numbers, and against the quadrature where only one count is whole."""
+    from fractions import Fraction
+
+    def above(a: int, b: int, c: int, d: int) -> Fraction:
+        """P(Beta(a, b) > Beta(c, d)), exactly."""
+
+        def beta(x: int, y: int) -> Fraction:
+            return Fraction(math.factorial(x - 1) * math.factorial(y - 1), math.factorial(x + y - 1))
+
+        terms = (beta(c + i, b + d) / ((b + i) * beta(1 + i, b) * beta(c, d)) for i in range(a))
+        return sum(terms, Fraction(0))
+
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        a, b, c, d = (1 + int(10**exponent) for exponent in rng.uniform(0.0, 2.0, 4))
+        p = np.empty(2)
+        assert compare_whole_beta.fill_optimality(np.array([[a, b, 0.0], [c, d, 0.0]]), p)
+        wanted = float(above(a, b, c, d))
+        np.testing.assert_allclose(p, [wanted, 1.0 - wanted], rtol=0, atol=1e-12)
+    for arms in (
+        [[0.5, 2.0, 0.0], [1.7, 3.3, 0.0]],
+        [[3.0, 0.2, 0.0], [0.7, 0.9, 0.0]],
+        [[0.3, 0.4, 0.0], [0.6, 7.0, 0.0]],
+    ):
+        p = np.empty(2)
+        assert compare_whole_beta.fill_optimality(np.array(arms), p)
+        np.testing.assert_allclose(p, entry_points.quadrature_optimality(BETA, np.array(arms)), rtol=0, atol=1e-10)
+
+
+def test_counts_that_are_not_whole_or_too_large_are_left_to_the_quadrature():
+    p = np.empty(2)
+    for arms in (
+        [[0.5, 0.5, 0.0], [1.5, 2.5, 0.0]],
+        [[9e3, 8e3, 0.0], [7e3, 6e3, 0.0]],
+        [[2e3, 2e3, 0.0], [2e3, 3e3, 0.0]],
+    ):
+        assert not compare_whole_beta.fill_optimality(np.array(arms), p)

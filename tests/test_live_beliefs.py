@@ -49,7 +49,7 @@ def walk(exp: ds.Experiment, name: str, dice: random.Random, steps: int) -> None
         what = dice.choice(
             ["ask", "ask", "tell", "tell", "impute", "amend", "history", "many", "reload", "withdraw", "void"]
         )
-        context = [dice.random(), 1.0] if hasattr(BELIEFS[name], "dimension") else None
+        context = [dice.random(), 1.0] if BELIEFS[name].dimension is not None else None
         if what == "ask":
             opened.append(exp.ask(context=context).id)
         elif what == "many":
@@ -124,7 +124,7 @@ def test_update_in_order_is_update_repeated(name):
     belief, dice = BELIEFS[name], random.Random(1)
     state, rows, rewards = belief.prior(), list[OutcomeRow](), list[float]()
     for i in range(50):
-        context = [dice.random(), 1.0] if hasattr(BELIEFS[name], "dimension") else None
+        context = [dice.random(), 1.0] if BELIEFS[name].dimension is not None else None
         rows.append(
             OutcomeRow(i, i, None, 1, "history", dice.randrange(3), reward(name, dice), None, i,
                 None if context is None else str(context))
@@ -149,7 +149,7 @@ def test_contexts_are_kept(storage):
 def test_the_posterior_of_the_arms_that_are_left(sqlite_url, name):
     """Also where a belief has no law that is known, only draws: a categorical one raised AttributeError here."""
     belief, dice = BELIEFS[name], random.Random(2)
-    context = [0.5, 1.0] if hasattr(belief, "dimension") else None
+    context = [0.5, 1.0] if belief.dimension is not None else None
     exp = ds.Experiment.create("p", arms=["a", "b", "c"], belief=belief, seed=3, storage=sqlite_url)
     for _ in range(9):
         exp.tell(exp.ask(context=context).id, reward(name, dice))

@@ -312,7 +312,7 @@ def test_the_engine_walks_the_steps_that_decide_walks(bandit, known):
     for i, policy in enumerate(walked):
         state = known.prior()
         for t in range(30):
-            context = CONTEXTS[t % len(CONTEXTS)] if hasattr(known, "dimension") else None
+            context = CONTEXTS[t % len(CONTEXTS)] if known.dimension is not None else None
             arm = int(found.trajectory_arm[0, i, 0, t])
             assert ds.decide(policy, known, state, context, seed=3, time=t + 1).arm == arm
             state = known.update(state, arm, float(found.trajectory_reward[0, i, 0, t]), context)

@@ -67,6 +67,7 @@ class WithContext:
         return bounded(given)
 
     def check_contexts(self, contexts: ArrayLike | None, count: int) -> FloatArray:
+        """Return contexts as the rules take them, float array (observation, entry)."""
         if contexts is None:
             raise ContextError(f"contexts are needed, {self.dimension} numbers per observation.")
         given = checks.array("contexts", contexts, error=ContextError)

@@ -72,6 +72,7 @@ def parser() -> argparse.ArgumentParser:
     _add_simulate(commands)
     _add_compare(commands)
     _add_replay(commands)
+    _add_warm(commands)
     _add_reproduce(commands)
     add_experiment(commands, _load("experiment"), _Help)
     add_db(commands, _load("db"), _Help)
@@ -132,6 +133,18 @@ def _add_compare(commands: Any) -> None:
     add("--realizations", type=int, metavar="R", help="realizations of each problem (a quick number for each suite)")
     _add_run(add)
     _add_files(add, "leaderboard")
+
+
+def _add_warm(commands: Any) -> None:
+    add = _add_command(
+        commands,
+        "warm",
+        about="compile everything ahead",
+        description="Compile the code of every policy, belief and bandit for this machine and keep it on disk, so that "
+        "nobody waits for it later: for container images, servers and classrooms. NUMBA_CACHE_DIR says where.",
+    )
+    add("--what", default="all", help="all, decide or simulate")
+    add("--processes", type=int, metavar="N", help="processes that compile (one for each core)")
 
 
 def _add_replay(commands: Any) -> None:

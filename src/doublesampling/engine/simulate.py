@@ -76,7 +76,8 @@ def simulate(
     ``keep=("trajectories",)`` keeps every step of every realization. ``device`` is "auto", "cpu" or "cuda", ``threads``
     how many of them to use. ``executor`` is anything like concurrent.futures.Executor, or a Dask client; ``store`` a
     folder where finished pieces are kept, so that a killed run goes on where it stopped. ``progress`` is True, False,
-    or a function of (done, total). Policies, beliefs and worlds of your own are played in plain Python, on the same luck.
+    or a function of (done, total). Policies, beliefs and worlds of your own are played in plain Python, on the same
+    luck.
 
     >>> import doublesampling as ds
     >>> result = ds.simulate(

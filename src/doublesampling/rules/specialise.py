@@ -15,11 +15,14 @@ import copy
 import functools
 import inspect
 import textwrap
+import threading
 from collections.abc import Callable
 from types import ModuleType
 from typing import Annotated, Any, Generic, ParamSpec, TypeVar, cast
 
 from doublesampling.rules.compiled import SIMULATED, spliced
+
+_ONE_AT_A_TIME = threading.RLock()  # CPython's own count of how deep a syntax tree is belongs to no thread
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -60,7 +63,11 @@ class Specialised(Generic[P, R]):
 
 def written_out(function: Callable[P, R], constants: dict[str, int] | None = None) -> Callable[P, R]:
     """Return a function whose constants are numbers: parameters of these names, and numbers that it closes over."""
-    constants = constants or {}
+    with _ONE_AT_A_TIME:
+        return _written_out(function, constants or {})
+
+
+def _written_out(function: Callable[P, R], constants: dict[str, int]) -> Callable[P, R]:
     definition, names = _source_of(function)
     rewriting = _Rewriting(names, constants, {})
     definition.decorator_list = []
