@@ -1,4 +1,4 @@
-"""Compile everything ahead: the machine code of every policy, belief and bandit, kept on disk. For images and servers."""
+"""Compile everything ahead, and keep the machine code on disk: for images and servers."""
 
 import multiprocessing
 import os
@@ -7,6 +7,9 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import Any, NamedTuple
 
 from doublesampling import checks
+
+
+_WEIGHTS = [[0.1, 0.2], [0.2, 0.1]]
 
 
 class Task(NamedTuple):
@@ -22,9 +25,16 @@ def _policies(linear: bool, counts: bool) -> list[Any]:
     import doublesampling as ds
 
     common = [
-        ds.DoubleSampling(), ds.DoubleSampling(horizon=9), ds.ThompsonSampling(), ds.BayesUCB(), ds.Greedy(), ds.TopTwo(),
-        ds.EpsilonGreedy(), ds.InformationDirected(), ds.Oracle(),
-    ]  # fmt: skip
+        ds.DoubleSampling(),
+        ds.DoubleSampling(horizon=9),
+        ds.ThompsonSampling(),
+        ds.BayesUCB(),
+        ds.Greedy(),
+        ds.TopTwo(),
+        ds.EpsilonGreedy(),
+        ds.InformationDirected(),
+        ds.Oracle(),
+    ]
     return [*common, *([ds.LinUCB()] if linear else []), *([ds.UCB1(), ds.KLUCB(), ds.IMED()] if counts else [])]
 
 
@@ -33,7 +43,8 @@ def _bandits() -> dict[str, tuple[Any, Any, bool, bool]]:
     import doublesampling as ds
 
     beta2, beta3 = ds.BetaBernoulli(arms=2), ds.BetaBernoulli(arms=3)
-    line = ds.LinearGaussianBandit(weights=[[0.1, 0.2], [0.2, 0.1]])
+    line, odds = ds.LinearGaussianBandit(weights=_WEIGHTS), ds.LogisticBandit(weights=_WEIGHTS)
+    several = ds.CategoricalBandit([[0.5, 0.5], [0.4, 0.6]], values=(0, 1))
     return {
         "two Bernoulli arms": (ds.BernoulliBandit([0.4, 0.6]), beta2, False, True),
         "three Bernoulli arms": (ds.BernoulliBandit([0.4, 0.5, 0.6]), beta3, False, True),
@@ -42,12 +53,9 @@ def _bandits() -> dict[str, tuple[Any, Any, bool, bool]]:
         "exponential arms": (ds.ExponentialBandit([1.0, 2.0]), ds.GammaExponential(arms=2), False, False),
         "Gaussian arms": (ds.GaussianBandit([0.0, 1.0]), ds.Gaussian(arms=2), True, False),
         "linear arms": (line, ds.LinearGaussian(arms=2, dimension=2), True, False),
-        "logistic arms": (ds.LogisticBandit(weights=[[0.1, 0.2], [0.2, 0.1]]), ds.Logistic(arms=2, dimension=2), True, False),
-        "categories": (
-            ds.CategoricalBandit([[0.5, 0.5], [0.4, 0.6]], values=(0, 1)), ds.DirichletCategorical(arms=2, values=(0, 1)),
-            False, False,
-        ),
-    }  # fmt: skip
+        "logistic arms": (odds, ds.Logistic(arms=2, dimension=2), True, False),
+        "categories": (several, ds.DirichletCategorical(arms=2, values=(0, 1)), False, False),
+    }
 
 
 def tasks(what: str = "all") -> list[Task]:

@@ -8,7 +8,7 @@ from doublesampling import checks
 from doublesampling.cli.output import new_table, open_console
 from doublesampling.cli.simulate import PICTURES, check_file, write_files
 from doublesampling.errors import LongRunWarning
-from doublesampling.suites import SUITES, draw_leaderboard, leaderboard, play
+from doublesampling.comparison import SUITES, draw_leaderboard, leaderboard, play
 
 
 def run(options: Any) -> int:

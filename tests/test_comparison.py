@@ -10,7 +10,7 @@ from scipy import stats
 
 import doublesampling as ds
 from doublesampling.cli.main import main
-from doublesampling.suites import SUITES, Row, Suite, draw_leaderboard, lai_robbins, leaderboard, play, stuck
+from doublesampling.comparison import SUITES, Row, Suite, draw_leaderboard, lai_robbins, leaderboard, play, stuck
 
 
 def test_the_bound_of_lai_and_robbins() -> None:

@@ -1,0 +1,41 @@
+"""Compiling ahead: every family and policy has a run, and one of them fills the cache that the next process uses."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from doublesampling import warm
+from doublesampling.cli.main import main
+from doublesampling.errors import SettingError
+
+
+def test_every_family_and_policy_has_a_run():
+    found = warm.tasks()
+    assert {task.what for task in found} == {"decide", "simulate"}
+    assert len({task.name for task in found}) == 9
+    assert len(warm.tasks("decide")) * 2 == len(found)
+    with pytest.raises(SettingError, match="what must be one of"):
+        warm.tasks("everything")
+
+
+def test_a_warmed_process_compiles_nothing(tmp_path):
+    """The second process finds what the first one kept."""
+    code = (
+        "from doublesampling.warm import Task, compile_task; from doublesampling.rules.cached import compilations;"
+        "compile_task(Task('decide', 'two Bernoulli arms', 2)); print(compilations())"
+    )
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    counts = [
+        int(subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True).stdout)
+        for _ in range(2)
+    ]
+    assert counts[0] > 0
+    assert counts[1] == 0
+
+
+def test_the_command_reports(monkeypatch, capsys):
+    monkeypatch.setattr("doublesampling.cli.warm.warm", lambda what, processes, report: report(1, 1) or 1)
+    assert main(["warm", "--what", "decide"]) == 0
+    assert "1 runs" in capsys.readouterr().out
