@@ -13,7 +13,7 @@ from scipy import stats
 
 import doublesampling as ds
 from doublesampling.rules import draws as drawing
-from doublesampling.rules import entry_points, special
+from doublesampling.rules import entry_points, special, tallies
 from doublesampling.rules import laws as families
 from doublesampling.rules.choose import baselines, information_directed
 from doublesampling.rules.choose import candidates as counting
@@ -181,7 +181,7 @@ def definitions(scale: int) -> Iterator[Row]:
         p = [float(v) for v in reference.best_of_whole_betas(arms)]
         wanted_two = policies.top_two_law(p, 0.3)
         two = max(two, float(np.abs(ds.TopTwo(0.3)._propensities(np.array(p)) - wanted_two).max()))
-        work = entry_points.tally_exactly(families.BETA, np.array([[a, b, 0.0] for a, b in arms]))
+        work = tallies.tally_exactly(families.BETA, np.array([[a, b, 0.0] for a, b in arms]))
         information_directed.fill_regret_and_information(work)
         regret, information = policies.regret_and_information(arms)
         regrets = max(regrets, float(np.abs(work[size + 1] / regret - 1.0).max()))

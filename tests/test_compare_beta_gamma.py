@@ -9,7 +9,7 @@ from scipy import special
 
 import doublesampling as ds
 from doublesampling.engine.families.beta import start_track
-from doublesampling.rules import entry_points
+from doublesampling.rules import entry_points, tallies
 from doublesampling.rules.choose import information_directed
 from doublesampling.rules.laws import BETA, GAMMA, INVERSE_GAMMA, STUDENT
 from doublesampling.rules.optimal_arm import compare_beta_gamma, compare_whole_beta, recurrence
@@ -132,7 +132,7 @@ def test_the_recurrence_knows_what_directed_sampling_needs(arms: int) -> None:
         if step % 10 == 0:
             work = np.empty((arms + information_directed.EXTRA_ROWS, arms))
             recurrence.tally(alpha, beta, track, work)
-            exact = entry_points.tally_exactly(BETA, np.column_stack([alpha, beta, np.zeros(arms)]))
+            exact = tallies.tally_exactly(BETA, np.column_stack([alpha, beta, np.zeros(arms)]))
             np.testing.assert_allclose(work[: arms + 1], exact[: arms + 1], rtol=1e-6, atol=2e-9)
         arm, success = int(rng.integers(arms)), rng.random() < 0.5
         follow = recurrence.follow_two if arms == 2 else recurrence.follow_three

@@ -8,7 +8,7 @@ import pytest
 from scipy import special as scipy_special
 
 import doublesampling as ds
-from doublesampling.rules import entry_points, laws
+from doublesampling.rules import entry_points, laws, tallies
 from doublesampling.rules.choose import kinds
 from tests import audit_laws, audit_propensities
 from tests import independent as reference
@@ -198,8 +198,8 @@ def test_top_two_and_information_directed_sampling_by_their_papers(arms):
     known = ds.BetaBernoulli(arms=len(arms), alpha=[a for a, _ in arms], beta=[b for _, b in arms])
     found = ds.decide(ds.TopTwo(0.3), known, known.prior(), seed=1).propensities
     np.testing.assert_allclose(found, policies.top_two_law(p, 0.3), rtol=1e-9)
-    work = entry_points.tally_exactly(laws.BETA, np.array([[a, b, 0.0] for a, b in arms]))
-    entry_points.directed_choice(work, WORDS)  # fills the last rows of work
+    work = tallies.tally_exactly(laws.BETA, np.array([[a, b, 0.0] for a, b in arms]))
+    tallies.directed_choice(work, WORDS)  # fills the last rows of work
     regret, information = policies.regret_and_information(arms)
     np.testing.assert_allclose(work[len(arms) + 1], regret, rtol=1e-7)
     np.testing.assert_allclose(work[len(arms) + 2], information, rtol=1e-6)

@@ -10,7 +10,7 @@ from scipy import special as special_functions
 
 import doublesampling as ds
 from doublesampling.errors import ContextError, RewardError, SettingError
-from doublesampling.rules import draws, entry_points, laws, special, worlds
+from doublesampling.rules import draws, entry_points, laws, special, tallies, worlds
 from doublesampling.rules.choose import baselines, information_directed
 from tests import oracle
 from tests.chance import assert_counts, assert_law, assert_mean
@@ -386,7 +386,7 @@ def test_exact_regret_and_information_are_the_limit_of_draws(family, arms):
     shapes = {laws.STUDENT: (0.0, 2.0, 9.0), laws.LOGISTIC: (0.0, 2.0, math.inf)}.get(family, (4.0, 9.0, 0.0))
     parameters = np.column_stack([shapes[0] + rng.normal(size=arms) ** 2, shapes[1] * rng.uniform(0.5, 1, arms),
                                   np.full(arms, shapes[2])])  # fmt: skip
-    work = entry_points.tally_exactly(family, parameters)
+    work = tallies.tally_exactly(family, parameters)
     information_directed.fill_regret_and_information(work)
     assert work[arms].sum() == pytest.approx(1.0, abs=1e-8)
     batches = []
@@ -418,7 +418,7 @@ def test_logistic_updates_are_mirror_images(size):
 
 def test_draws_that_tie_favour_no_arm():
     """Saturated draws: every arm is the best of them in turn."""
-    work = entry_points.tally_draws(np.ones((600, 3)))
+    work = tallies.tally_draws(np.ones((600, 3)))
     np.testing.assert_allclose(work[3], 1 / 3)
     known = ds.DirichletCategorical(arms=2, values=[0, 1], concentration=1e-4)
     bandit = ds.CategoricalBandit([[0.5, 0.5], [0.5, 0.5]], values=[0, 1])

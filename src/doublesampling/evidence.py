@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from doublesampling.beliefs import AnyBelief, BetaBernoulli, DrawnLaws, Marginals
 from doublesampling.beliefs.marginals import share_of_bests
 from doublesampling.errors import SettingError
-from doublesampling.rules import entry_points
+from doublesampling.rules import tallies
 from doublesampling.rules.choose import baselines
 from doublesampling.rules.compiled import plain
 
@@ -171,8 +171,8 @@ class BeliefEvidence(_Common):
     def regret_and_information(self, samples: int | None = None) -> FloatArray:
         """Return what information-directed sampling knows."""
         if samples is None and isinstance(self.laws, Marginals):
-            return entry_points.tally_exactly(self.laws.law, self.laws.parameters)
-        return entry_points.tally_draws(self._draws(samples))
+            return tallies.tally_exactly(self.laws.law, self.laws.parameters)
+        return tallies.tally_draws(self._draws(samples))
 
     def _draws(self, samples: int | None) -> FloatArray:
         many = self.laws.many if isinstance(self.laws, DrawnLaws) else _MANY
@@ -235,7 +235,7 @@ class DrawsEvidence(_Common):
 
     def regret_and_information(self, samples: int | None = None) -> FloatArray:
         """Return what information-directed sampling knows."""
-        return entry_points.tally_draws(self.given)
+        return tallies.tally_draws(self.given)
 
     def wins_and_losses(self) -> FloatArray:
         """Return ones and zeros per arm."""

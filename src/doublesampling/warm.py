@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from doublesampling import checks
 
-
 _WEIGHTS = [[0.1, 0.2], [0.2, 0.1]]
 
 

@@ -7,8 +7,8 @@ from typing import Any
 from doublesampling import checks
 from doublesampling.cli.output import new_table, open_console
 from doublesampling.cli.simulate import PICTURES, check_file, write_files
-from doublesampling.errors import LongRunWarning
 from doublesampling.comparison import SUITES, draw_leaderboard, leaderboard, play
+from doublesampling.errors import LongRunWarning
 
 
 def run(options: Any) -> int:

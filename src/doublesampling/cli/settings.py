@@ -17,7 +17,7 @@ def _value(node: ast.expr) -> Any:
     return ast.literal_eval(node)
 
 
-def parse_settings(text: str, room: Any, **given: Any) -> Any:
+def parse_settings(text: str, module: Any, **given: Any) -> Any:
     """A belief or policy such as ``Gaussian:mean=0,noise=0.5``.
 
     >>> from doublesampling import policies
@@ -25,7 +25,7 @@ def parse_settings(text: str, room: Any, **given: Any) -> Any:
     EpsilonGreedy(epsilon=0.2)
     """
     name, _, rest = text.partition(":")
-    known = kinds(room)
+    known = kinds(module)
     plain = {n.lower(): n for n in known} | {"thompson": "ThompsonSampling", "beta": "BetaBernoulli"}
     found = plain.get(name.replace("-", "").replace("_", "").lower())
     if found is None:
@@ -40,4 +40,4 @@ def parse_settings(text: str, room: Any, **given: Any) -> Any:
     except (SyntaxError, ValueError):
         form = f"Write it as {found}:setting=value,setting=value; lists as values=[0,1,5]."
         raise SettingError(f"{text!r} cannot be read. {form}") from None
-    return getattr(room, found)(**(given | settings))
+    return getattr(module, found)(**(given | settings))

@@ -18,7 +18,7 @@ from doublesampling.engine.families.common import OWN, PackedPolicy, PackedProbl
 from doublesampling.errors import SettingError
 from doublesampling.given import check_policy, name_policies
 from doublesampling.policies import CompiledPolicy
-from doublesampling.rules import entry_points
+from doublesampling.rules import tables
 from doublesampling.rules.bundles import Policy
 from doublesampling.rules.choose import kinds
 
@@ -80,9 +80,9 @@ def pack_policy(policy: object, problems: Sequence[PackedProblem]) -> PackedPoli
         alarm, samples = settings.alarm, settings.samples
         tabled = [problem.arms == 2 and not problem.samples_itself for problem in problems]
         if any(tabled):
-            two_arm_counts = entry_points.two_arm_counts(alarm, samples, settings.rate, settings.cap)
+            two_arm_counts = tables.two_arm_counts(alarm, samples, settings.rate, settings.cap)
         if not all(tabled):
-            settings = settings._replace(table=entry_points.false_alarm_table(alarm, samples))
+            settings = settings._replace(table=tables.false_alarm_table(alarm, samples))
     return PackedPolicy(policy.kind, form, settings, two_arm_counts, policy)
 
 

@@ -51,7 +51,8 @@ def play_realization(pair: Pair, words: NDArray[np.uint64], horizon: int) -> Flo
         context, means = stage.show(words)
         taken = context if takes_context else None
         laws = belief.marginals(state, taken)
-        evidence = BeliefEvidence(laws, words, t + 1, belief, state, context, Played(counts, sums, last))
+        played = Played(_frozen(counts), _frozen(sums), last)
+        evidence = BeliefEvidence(laws, _frozen(words), t + 1, belief, state, context, played)
         choice = _choice(policy, evidence, words, means)
         arm = choice.arm
         paid = stage.pay(arm, words)
@@ -67,6 +68,13 @@ def play_realization(pair: Pair, words: NDArray[np.uint64], horizon: int) -> Flo
         sums[arm] += paid
         last = (arm, paid)
     return found
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a copy that a policy may keep and cannot change."""
+    copied = array.copy()
+    copied.setflags(write=False)
+    return copied
 
 
 def _choice(policy: Any, evidence: BeliefEvidence, words: NDArray[np.uint64], means: FloatArray) -> Choice:

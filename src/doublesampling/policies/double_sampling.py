@@ -14,6 +14,7 @@ from doublesampling.policies.common import TIES, Choice, CompiledPolicy, FloatAr
 from doublesampling.rules import entry_points
 from doublesampling.rules.bundles import Policy as RuleSettings
 from doublesampling.rules.choose import candidates, kinds
+from doublesampling.rules.sample_twice import sample_twice, settings_array
 
 _FALSE_ALARMS = {
     ("truncated-gaussian", "log"): candidates.TRUNCATED_GAUSSIAN,
@@ -104,7 +105,7 @@ class DoubleSampling(CompiledPolicy):
             p, settings = evidence.probability_optimal(self.samples), settled
         else:
             p = evidence.probability_optimal(None)
-        arm, number, p, votes, propensities = entry_points.sample_twice(form, settings, p, evidence.words)
+        arm, number, p, votes, propensities = sample_twice(form, settings, p, evidence.words)
         return Choice(arm, p, number, votes, propensities)
 
     def rule(self) -> Rule:
@@ -126,4 +127,4 @@ class DoubleSampling(CompiledPolicy):
     def _settings(self) -> tuple[int, FloatArray, FloatArray]:
         """The form of the rule, and its settings with and without samples of its own."""
         form, found = self.rule()
-        return form, entry_points.settings_array(found), entry_points.settings_array(found._replace(samples=0))
+        return form, settings_array(found), settings_array(found._replace(samples=0))

@@ -8,7 +8,7 @@ from doublesampling import checks
 from doublesampling.checks import settings
 from doublesampling.evidence import Evidence
 from doublesampling.policies.common import Choice, CompiledPolicy, Rule, rule_of, without_candidates
-from doublesampling.rules import entry_points
+from doublesampling.rules import tallies
 from doublesampling.rules.choose import kinds
 
 
@@ -30,7 +30,7 @@ class InformationDirected(CompiledPolicy):
 
     def choose(self, evidence: Evidence) -> Choice:
         """One arm of the mixture. Propensities are nan where our own samples decide: they are not known."""
-        arm, propensities = entry_points.directed_choice(evidence.regret_and_information(self.samples), evidence.words)
+        arm, propensities = tallies.directed_choice(evidence.regret_and_information(self.samples), evidence.words)
         if self.samples is not None and not evidence.given_draws:
             propensities = np.full(propensities.size, np.nan)
         return without_candidates(arm, evidence.probability_optimal(None), propensities)

@@ -5,20 +5,17 @@ Nothing of another law, and nothing for more arms than there are, is compiled be
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from doublesampling.rules import dirichlet, draws, laws
-from doublesampling.rules.bundles import Policy
 from doublesampling.rules.cached import kept, kept_for
-from doublesampling.rules.choose import baselines, candidates, information_directed, mode
+from doublesampling.rules.choose import baselines, candidates, mode
 from doublesampling.rules.choose import choose as choosing
 from doublesampling.rules.choose import propensities as propensities_of
 from doublesampling.rules.compiled import inlined
 from doublesampling.rules.optimal_arm import (
-    compare_beta_gamma,
     compare_whole_beta,
     quadrature,
     small_probabilities,
@@ -131,45 +128,6 @@ def count_candidates(p: FloatArray, alarm: int, rate: float, cap: int, remaining
     return _count_until(remaining, p, cap)
 
 
-@functools.cache
-def _fill_alarms(alarm: int) -> Callable[..., None]:
-    @kept_for(alarm)
-    def fill(samples: int, table: FloatArray) -> None:
-        for best in range(samples + 1):
-            for count in range(min(best, samples - best) + 1):
-                rest = (samples - best) / samples
-                table[count, best] = candidates.false_alarm(alarm, count / samples, best / samples, rest)
-
-    return fill
-
-
-def false_alarm_table(alarm: int, samples: int) -> FloatArray:
-    """Return p_FA by (count of the arm, count of the leader), float array (samples + 1, samples + 1)."""
-    table = np.zeros((samples + 1, samples + 1))
-    _fill_alarms(alarm)(samples, table)
-    return table
-
-
-@functools.cache
-def _fill_two_arm_counts(alarm: int) -> Callable[..., None]:
-    @kept_for(alarm)
-    def fill(samples: int, rate: float, cap: int, numbers: FloatArray) -> None:
-        for count in range(samples + 1):
-            loser = min(count, samples - count)
-            numbers[count, 0] = candidates.number_from_alarm(
-                candidates.false_alarm(alarm, loser / samples, (samples - loser) / samples, loser / samples), rate, cap
-            )
-
-    return fill
-
-
-def two_arm_counts(alarm: int, samples: int, rate: float, cap: int) -> FloatArray:
-    """Return N by how many of the M samples found the first of two arms the best, float array (samples + 1, 1)."""
-    numbers = np.empty((samples + 1, 1))
-    _fill_two_arm_counts(alarm)(samples, rate, cap, numbers)
-    return numbers
-
-
 @kept
 def _choose_candidate(p: FloatArray, number: int, first_of_ties: bool, words: WordArray, votes: IntArray) -> int:
     address = address_of(words)
@@ -184,48 +142,6 @@ def choose_candidate(
     votes = np.empty(p.size, dtype=np.int64)
     arm = _choose_candidate(p, number, first_of_ties, words, votes)
     return arm, votes, mode_propensities(number, p, first_of_ties)
-
-
-@functools.cache
-def _sample_twice(form: int) -> Callable[..., tuple[int, int]]:
-    @kept_for(form)
-    def play(
-        settings: FloatArray, words: WordArray, p: FloatArray, votes: IntArray, propensities: FloatArray
-    ) -> tuple[int, int]:
-        samples, cap, first_of_ties = int(settings[0]), int(settings[1]), settings[2] > 0.0
-        address, no_table = address_of(words), propensities.reshape((1, propensities.size))
-        policy = Policy(
-            samples, cap, first_of_ties, int(settings[3]), settings[4], settings[5], 0.0, no_table
-        )  # in the order of settings_array
-        if samples > 0:
-            quadrature.sampled_optimality(address, samples, p, votes)
-        number = choosing.count_candidates(form, policy, float(address[3]), p, votes)
-        mode.draw_candidates(address, number, p, votes)
-        if p.size == 2:
-            propensities_of.fill_propensities_of_two(number, p, first_of_ties, propensities)
-        return mode.mode(votes, first_of_ties, address), number
-
-    return play
-
-
-def settings_array(policy: Policy) -> FloatArray:
-    """Return the settings of double sampling as sample_twice takes them."""
-    return np.array(policy[:6], dtype=np.float64)
-
-
-def sample_twice(
-    form: int, settings: FloatArray, p: FloatArray, words: WordArray
-) -> tuple[int, int, FloatArray, IntArray, FloatArray]:
-    """Return the arm, N, the estimate p_hat, the votes and the propensities of double sampling, from exact p.
-
-    ``settings`` of zero samples take p as it is.
-    """
-    arms = p.size
-    estimate, votes, propensities = p.copy(), np.empty(arms, dtype=np.int64), np.empty(arms)
-    arm, number = _sample_twice(form)(settings, words, estimate, votes, propensities)
-    if arms > 2:
-        propensities = mode_propensities(number, estimate, settings[2] > 0.0)
-    return arm, number, estimate, votes, propensities
 
 
 @kept
@@ -335,57 +251,6 @@ def dirichlet_draws(concentration: FloatArray, values: FloatArray, samples: int,
 
 
 @kept
-def _tally_draws(samples: FloatArray, tally: FloatArray) -> None:
-    information_directed.tally_draws(samples, tally)
-
-
-def _new_tally(arms: int) -> FloatArray:
-    return np.empty((arms + information_directed.EXTRA_ROWS, arms))
-
-
-def tally_draws(samples: FloatArray) -> FloatArray:
-    """Return what information-directed sampling knows of posterior draws (sample, arm)."""
-    tally = _new_tally(samples.shape[1])
-    _tally_draws(samples, tally)
-    return tally
-
-
-@functools.cache
-def _tally_exactly(law: int) -> Callable[..., None]:
-    @kept_for(law)
-    def fill(
-        parameters: FloatArray, survey: FloatArray, panel: FloatArray, partial: FloatArray, tally: FloatArray
-    ) -> None:
-        closed = False
-        if law != laws.BETA:
-            closed = compare_beta_gamma.resolved(law, parameters)
-        if closed:
-            compare_beta_gamma.tally_two(law, parameters, tally)
-        else:
-            information_directed.tally_exactly(law, parameters, EXACT, survey, panel, partial, tally)
-
-    return fill
-
-
-def tally_exactly(law: int, parameters: FloatArray) -> FloatArray:
-    """Return the same from marginals (arm, 3): in closed form where there is one, else by quadrature."""
-    arms = parameters.shape[0]
-    tally, (survey, panel) = _new_tally(arms), quadrature_space(arms)
-    _tally_exactly(law)(parameters, survey, panel, np.empty((arms + 2, PANEL_NODES)), tally)
-    return tally
-
-
-@kept
-def _directed_choice(tally: FloatArray, words: WordArray) -> int:
-    return information_directed.directed_choice(address_of(words), tally)
-
-
-def directed_choice(tally: FloatArray, words: WordArray) -> tuple[int, FloatArray]:
-    """Return information-directed sampling's arm, and the chance that each arm had, from a tally."""
-    return _directed_choice(tally, words), tally[-1].copy()
-
-
-@kept
 def uniform_at(words: WordArray, purpose: np.uint64, index: np.uint64) -> float:
     """Return one uniform, found at its address."""
     return draws.uniform(address_of(words), purpose, index)
@@ -417,8 +282,3 @@ def marginal_means(law: int, parameters: FloatArray) -> FloatArray:
     out = np.empty(parameters.shape[0])
     _fill_means(law)(parameters, out)
     return out
-
-
-def compiled_functions() -> list[Any]:
-    """Return the functions of this module that are kept on disk and belong to no law."""
-    return [value for value in globals().values() if hasattr(value, "signatures")]

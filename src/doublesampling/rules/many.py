@@ -32,7 +32,7 @@ def decide_rows(law: int, form: int) -> Callable[..., None]:
         samples, first_of_ties = int(settings[0]), settings[2] > 0.0
         policy = Policy(
             samples, int(settings[1]), first_of_ties, int(settings[3]), settings[4], settings[5], 0.0, propensities
-        )  # in the order of entry_points.settings_array
+        )  # in the order of sample_twice.settings_array
         for i in range(parameters.shape[0]):
             address = (words[i, 0], words[i, 1], words[i, 2], words[i, 3])
             row, known = p[i], False

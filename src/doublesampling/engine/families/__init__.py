@@ -6,4 +6,6 @@ To add one, write a file with a ``FAMILY`` (see common.py) and name it here.
 from doublesampling.engine.families import beta, categorical, linear, logistic, pairs
 from doublesampling.engine.families.common import Family
 
-FAMILIES: dict[str, Family] = {room.FAMILY.name: room.FAMILY for room in (beta, pairs, linear, logistic, categorical)}
+FAMILIES: dict[str, Family] = {
+    module.FAMILY.name: module.FAMILY for module in (beta, pairs, linear, logistic, categorical)
+}
