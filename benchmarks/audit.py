@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-os.environ.setdefault("DOUBLESAMPLING_CALL_RULES_FROM_PYTHON", "1")  # single rules are measured, too
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import numpy as np

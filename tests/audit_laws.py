@@ -19,6 +19,14 @@ from doublesampling.rules.choose import baselines, information_directed
 from doublesampling.rules.choose import candidates as counting
 from tests import independent as reference
 from tests import independent_policies as policies
+from tests.compiled_rules import CallableRules
+
+drawing = CallableRules(drawing)  # type: ignore[assignment]
+special = CallableRules(special)  # type: ignore[assignment]
+families = CallableRules(families)  # type: ignore[assignment]
+baselines = CallableRules(baselines)  # type: ignore[assignment]
+information_directed = CallableRules(information_directed)  # type: ignore[assignment]
+counting = CallableRules(counting)  # type: ignore[assignment]
 
 FloatArray = NDArray[np.float64]
 Row = tuple[str, str, str, str]

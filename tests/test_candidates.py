@@ -8,6 +8,9 @@ import pytest
 from doublesampling.policies import DoubleSampling
 from doublesampling.rules.choose import candidates as rules
 from tests import oracle
+from tests.compiled_rules import CallableRules
+
+rules = CallableRules(rules)  # type: ignore[assignment]
 
 KINDS = {"truncated-gaussian": rules.TRUNCATED_GAUSSIAN, "markov": rules.MARKOV, "chebyshev": rules.CHEBYSHEV}
 

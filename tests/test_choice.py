@@ -8,6 +8,9 @@ from doublesampling.rules.choose import mode as choosing
 from doublesampling.rules.entry_points import mode_propensities
 from tests import oracle
 from tests.chance import assert_counts
+from tests.compiled_rules import CallableRules
+
+choosing = CallableRules(choosing)  # type: ignore[assignment]
 
 U = np.uint64
 TIES = {"random": False, "first": True}

@@ -15,6 +15,12 @@ from doublesampling.rules.laws import BETA, GAMMA, INVERSE_GAMMA, STUDENT
 from doublesampling.rules.optimal_arm import compare_beta_gamma, compare_whole_beta, recurrence
 from doublesampling.rules.optimal_arm.panels import PANEL_NODES, PANEL_ROWS
 from doublesampling.rules.optimal_arm.regions import EXACT, SURVEY_COLUMNS
+from tests.compiled_rules import CallableRules
+
+information_directed = CallableRules(information_directed)  # type: ignore[assignment]
+compare_beta_gamma = CallableRules(compare_beta_gamma)  # type: ignore[assignment]
+compare_whole_beta = CallableRules(compare_whole_beta)  # type: ignore[assignment]
+recurrence = CallableRules(recurrence)  # type: ignore[assignment]
 
 RANGES = [(0.5, 3.0), (1.0, 30.0), (0.3, 1e3), (5.0, 1e5), (0.3, 1e6)]
 

@@ -8,6 +8,9 @@ import pytest
 from doublesampling.rules import entry_points
 from doublesampling.rules.laws import STUDENT
 from doublesampling.rules.optimal_arm import compare_student
+from tests.compiled_rules import CallableRules
+
+compare_student = CallableRules(compare_student)  # type: ignore[assignment]
 
 FREEDOMS = [1.0, 2.0, 3.0, 4.5, 6.0, 7.0, 10.0, 31.5, 100.0, 2001.0, 1e6, 1e12, math.inf]
 

@@ -9,6 +9,10 @@ from scipy import stats
 
 from doublesampling.rules import draws
 from tests.chance import assert_counts, assert_law, assert_mean
+from tests.compiled_rules import CallableRules
+
+compiled_draws = draws  # for the loop below, which is compiled
+draws = CallableRules(draws)  # type: ignore[assignment]
 
 U = np.uint64
 MANY = 20_000
@@ -84,17 +88,17 @@ def _fill(kind, first, second, out):
     for i in range(out.size):
         address = (U(11), U(0), U(0), U(i))
         if kind == 0:
-            out[i] = draws.uniform(address, U(1), U(0))
+            out[i] = compiled_draws.uniform(address, U(1), U(0))
         elif kind == 1:
-            out[i] = draws.normal(address, U(1), U(0))
+            out[i] = compiled_draws.normal(address, U(1), U(0))
         elif kind == 2:
-            out[i] = draws.log_gamma_draw(address, U(1), U(0), first)
+            out[i] = compiled_draws.log_gamma_draw(address, U(1), U(0), first)
         elif kind == 3:
-            out[i] = draws.logit_beta_draw(address, U(1), U(0), first, second)
+            out[i] = compiled_draws.logit_beta_draw(address, U(1), U(0), first, second)
         elif kind == 4:
-            out[i] = draws.student_draw(address, U(1), U(0), first)
+            out[i] = compiled_draws.student_draw(address, U(1), U(0), first)
         else:
-            out[i] = draws.binomial_from_uniform(draws.uniform(address, U(1), U(0)), int(first), second)
+            out[i] = compiled_draws.binomial_from_uniform(compiled_draws.uniform(address, U(1), U(0)), int(first), second)
 
 
 KINDS = {"uniform": 0, "normal": 1, "log gamma": 2, "logit beta": 3, "student": 4, "binomial": 5}

@@ -14,7 +14,15 @@ from doublesampling.rules import draws, entry_points, laws, special, tallies, wo
 from doublesampling.rules.choose import baselines, information_directed
 from tests import oracle
 from tests.chance import assert_counts, assert_law, assert_mean
+from tests.compiled_rules import CallableRules
 from tests.test_engine import run, same
+
+draws = CallableRules(draws)  # type: ignore[assignment]
+laws = CallableRules(laws)  # type: ignore[assignment]
+special = CallableRules(special)  # type: ignore[assignment]
+worlds = CallableRules(worlds)  # type: ignore[assignment]
+baselines = CallableRules(baselines)  # type: ignore[assignment]
+information_directed = CallableRules(information_directed)  # type: ignore[assignment]
 
 RNG = np.random.default_rng
 ADDRESS = (np.uint64(5), np.uint64(0), np.uint64(3), np.uint64(9))

@@ -9,6 +9,10 @@ from scipy import special as scipy_special
 from scipy import stats
 
 from doublesampling.rules import laws, special
+from tests.compiled_rules import CallableRules
+
+laws = CallableRules(laws)  # type: ignore[assignment]
+special = CallableRules(special)  # type: ignore[assignment]
 
 
 @pytest.mark.parametrize("x", [-40.0, -8.0, -1.0, -1e-9, 0.0, 0.3, 5.0, 24.9, 25.1, 38.0, 1e3, 1e6])

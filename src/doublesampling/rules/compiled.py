@@ -5,7 +5,6 @@ from Python: wrappers, which take time to compile, and counting references to ar
 every step. Whoever calls a rule owns the arrays; a rule makes none, but for those marked allocating.
 """
 
-import os
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -18,9 +17,12 @@ R = TypeVar("R")
 SIMULATED = bool(getattr(numba.config, "ENABLE_CUDASIM", False))
 
 # division follows IEEE, as it does on a GPU: a rule never raises
-_OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True}
-if "DOUBLESAMPLING_CALL_RULES_FROM_PYTHON" not in os.environ:  # only the tests do
-    _OPTIONS |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_OPTIONS: dict[str, Any] = {
+    "error_model": "numpy",
+    "nogil": True,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+}
 
 
 def _compile(function: Callable[P, R], **options: Any) -> Callable[P, R]:
