@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +11,7 @@ from sqlalchemy import insert
 from sqlalchemy.engine import Connection
 
 from doublesampling.errors import ConflictError, DoubleSamplingError, PausedError, StorageError, VoidedError
+from doublesampling.evidence import Played
 from doublesampling.live.deciding import decide_at
 from doublesampling.live.design import normalized
 from doublesampling.live.queries.idempotency import EarlierDecisions, find_earlier
@@ -81,6 +83,11 @@ class _AskTransaction:
     each: bool
     """Whether a refused request leaves the others unaffected."""
 
+    @cached_property
+    def played(self) -> Played | None:
+        """What was played so far, for policies of one's own."""
+        return self.current.played
+
     def answer(self, connection: Connection, requests: Sequence[Request]) -> list[Any]:
         """Return the stored decisions of repeated requests; decide and store the rest."""
         answers: list[Any] = [self._guarded(self._repeat, request) for request in requests]
@@ -138,10 +145,11 @@ class _AskTransaction:
             current.belief,
             current.belief_state,
             current.active,
-            request.context,
+            session.design.check_context(request.context),
             seed=session.design.seed,
             number=number,
             time=time,
+            played=self.played,
         )
         once = session.design.units == "once"
         return {
