@@ -48,7 +48,8 @@ def show(options: Any, content: Any, words: Callable[[], Any]) -> int:
 
 
 def _load(options: Any) -> Experiment:
-    return Experiment.load(options.name, storage=options.storage, actor=getattr(options, "actor", None))
+    actor = getattr(options, "actor", None)
+    return Experiment.load(options.name, storage=options.storage, actor=actor, allow_import=options.allow_import)
 
 
 def _create(options: Any) -> int:

@@ -3,7 +3,6 @@
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +10,6 @@ from sqlalchemy import insert
 from sqlalchemy.engine import Connection
 
 from doublesampling.errors import ConflictError, DoubleSamplingError, PausedError, StorageError, VoidedError
-from doublesampling.evidence import Played
 from doublesampling.live.deciding import decide_at
 from doublesampling.live.design import normalized
 from doublesampling.live.queries.idempotency import EarlierDecisions, find_earlier
@@ -83,11 +81,6 @@ class _AskTransaction:
     each: bool
     """Whether a refused request leaves the others unaffected."""
 
-    @cached_property
-    def played(self) -> Played | None:
-        """What was played so far, for policies of one's own."""
-        return self.current.played
-
     def answer(self, connection: Connection, requests: Sequence[Request]) -> list[Any]:
         """Return the stored decisions of repeated requests; decide and store the rest."""
         answers: list[Any] = [self._guarded(self._repeat, request) for request in requests]
@@ -149,7 +142,7 @@ class _AskTransaction:
             seed=session.design.seed,
             number=number,
             time=time,
-            played=self.played,
+            played=current.played,
         )
         once = session.design.units == "once"
         return {

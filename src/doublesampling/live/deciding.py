@@ -64,20 +64,21 @@ def check_decidable(design: Design) -> None:
     with own_code(design.belief):
         belief, state, played = split(fold, fold.prior(), every)
     context = None if belief.dimension is None else np.ones(belief.dimension)
-    decide_at(design.policy, belief, state, every, context, seed=design.seed, number=1, time=1, played=played)
     if is_own(belief):
         _check_learning(belief, context)
+    decide_at(design.policy, belief, state, every, context, seed=design.seed, number=1, time=1, played=played)
 
 
 def _check_learning(belief: Any, context: Any) -> None:
     """Learn from one reward that the belief accepts, so that states which cannot be stored are refused at creation."""
+    prior = belief.prior().to_json()
     for reward in (1.0, 0.0):
         try:
             accepted = belief.check_reward(reward)
         except (RewardError, ValueError):
             continue
         with own_code(belief):
-            state = belief.update(belief.state_from_json(belief.prior().to_json()), 0, accepted, context)
+            state = belief.update(belief.state_from_json(prior), 0, accepted, context)
             belief.state_from_json(state.to_json())
             return
 
