@@ -123,3 +123,13 @@ class Sloped(ds.OwnBelief):
         return rng.normal(
             np.array(value["sums"]) / counts + context[0] * np.arange(self.arms), 1 / counts, (samples, self.arms)
         )
+
+
+class Spoiling(Counting):
+    """Its draws change the value that they are given, which they must not; a live experiment survives it."""
+
+    def draws(self, value: Any, context: Any, samples: int, rng: np.random.Generator) -> Any:
+        """And a hundred wins for the first arm."""
+        found = super().draws(value, context, samples, rng)
+        value[0][0] += 100.0
+        return found

@@ -34,6 +34,8 @@ def decide_at(
     """
     words = address_words(seed, time, realization=number)
     with own_code(policy, belief):
+        if is_own(belief):  # a copy: its code must not change what the digest and the next decision are made from
+            state = belief.state_from_json(state.to_json())
         laws = belief.marginals(state, context)
         if len(active) < belief.arms:
             laws = laws.only(list(active))

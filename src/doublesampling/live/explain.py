@@ -88,6 +88,7 @@ def explain(session: Session, connection: Connection, receipt: Receipt) -> Expla
     state = rebuild(belief, visible, seen.xmin if receipt.observations > LONG else 0).state
     if digest(state, active) != receipt.digest:  # the stored checkpoint may be wrong: read the whole log
         state = rebuild(belief, visible, 0).state
+    verified = digest(state, active) == receipt.digest
     inner, belief_state, _ = split(belief, state, active)
     laws = inner.marginals(belief_state, None if receipt.context is None else np.array(receipt.context))
     table = tuple(
@@ -110,7 +111,7 @@ def explain(session: Session, connection: Connection, receipt: Receipt) -> Expla
         why=_why(session.design.policy, receipt, arms),
         policy=show(session.design.policy),
         belief=show(inner),
-        verified=digest(state, active) == receipt.digest,
+        verified=verified,
         unknown_then=int(session.read_state().belief_state.observations) - state.observations + retracted,
         asked_at=receipt.asked_at,
     )

@@ -11,6 +11,7 @@ import inspect
 import json
 import os
 import re
+import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -195,7 +196,7 @@ def _import(what: str, reference: str, allowed: Sequence[str]) -> type:
     if not by_name and reference not in CREATED_HERE:
         raise NotImportedError(
             f"The {what} of this experiment is {qualname} of the module {module!r}, which is not imported: this "
-            f'process was not told to trust it. Pass allow_import=["{module}"] to Experiment.load, or set '
+            f'process was not told to trust it. Pass allow_import=["{module}"] to Experiment.load (--allow-import), or set '
             f"{ALLOW_IMPORT}={module} before the start."
         )
     try:
@@ -236,10 +237,13 @@ def own_code(*components: Any) -> Iterator[None]:
     except DoubleSamplingError:
         raise
     except Exception as problem:
-        names = [type(component).__name__ for component in components if is_own(component)]
-        if not names:
+        own = [component for component in components if is_own(component)]
+        if not own:
             raise
-        frame = traceback.extract_tb(problem.__traceback__)[-1]
+        names = [type(component).__name__ for component in own]
+        files = [getattr(sys.modules.get(type(component).__module__), "__file__", None) for component in own]
+        frames = traceback.extract_tb(problem.__traceback__)
+        frame = next((frame for frame in reversed(frames) if frame.filename in files), frames[-1])
         where = f"{os.path.basename(frame.filename)}, line {frame.lineno}, in {frame.name}"  # noqa: PTH119
         raise OwnCodeError(
             f"The code of {' or '.join(names)} raised {type(problem).__name__}: {problem} ({where}). Nothing was "
