@@ -145,9 +145,7 @@ def test_errors_in_ones_own_code_name_file_and_line(sqlite_url: str) -> None:
     with pytest.raises(RewardError, match="Strict refuses the reward: rewards are 0 or 1"):
         exp.tell(exp.ask().id, 0.5)
     exp.tell(exp.ask().id, 1.0)
-    with pytest.raises(
-        OwnCodeError, match=r"code of Failing or Strict raised AttributeError.*test_live_own_import.py, line"
-    ):
+    with pytest.raises(OwnCodeError, match=r"Failing or Strict raised AttributeError.*test_live_own_import.py, line"):
         exp.ask()
     assert len(exp.decisions()) == 2
 
@@ -292,6 +290,10 @@ def test_the_status_of_an_experiment_without_its_classes(
     assert main(["experiment", "pending", "trial", "--storage", sqlite_url]) == 0
     assert main(["experiment", "replay", "trial", "--storage", sqlite_url]) == 1
     assert "allow_import" in capsys.readouterr().err
+    assert main(["experiment", "status", "trial", "--storage", sqlite_url]) == 0
+    shown = capsys.readouterr().out
+    assert "1 decisions" in shown
+    assert "Counts only. The belief of this experiment is Counting" in shown
     assert main(["experiment", "replay", "trial", "--storage", sqlite_url, "--allow-import", "tests"]) == 0
 
 

@@ -12,6 +12,7 @@ from doublesampling.cli.settings import parse_settings
 from doublesampling.errors import DoubleSamplingError, NotFoundError, SettingError
 from doublesampling.live import Experiment, Receipt
 from doublesampling.live.stores import open_store
+from doublesampling.live.unavailable import NotImportedError
 
 
 def wide_console() -> Console:
@@ -175,9 +176,12 @@ def _list(options: Any) -> int:
 def _status(options: Any) -> int:
     from doublesampling.cli.status import show_status, status
 
-    exp = _load(options)
-    content = status(exp, options.context)
-    return show(options, content, lambda: show_status(wide_console(), exp, content))
+    exp, hint = _load(options), ""
+    try:
+        content = status(exp, options.context)
+    except NotImportedError as problem:
+        content, hint = exp.summary(), f"\nCounts only. {problem}"
+    return show(options, content, lambda: show_status(wide_console(), exp, content) or hint or None)
 
 
 def _pending(options: Any) -> int:

@@ -196,8 +196,8 @@ def _import(what: str, reference: str, allowed: Sequence[str]) -> type:
     if not by_name and reference not in CREATED_HERE:
         raise NotImportedError(
             f"The {what} of this experiment is {qualname} of the module {module!r}, which is not imported: this "
-            f'process was not told to trust it. Pass allow_import=["{module}"] to Experiment.load (--allow-import), or set '
-            f"{ALLOW_IMPORT}={module} before the start."
+            f'process was not told to trust it. Pass allow_import=["{module}"] to Experiment.load (--allow-import), '
+            f"or set {ALLOW_IMPORT}={module} before the start."
         )
     try:
         found = _find(importlib.import_module(module), qualname)
