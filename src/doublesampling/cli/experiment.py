@@ -181,7 +181,12 @@ def _status(options: Any) -> int:
         content = status(exp, options.context)
     except NotImportedError as problem:
         content, hint = exp.summary(), f"\nCounts only. {problem}"
-    return show(options, content, lambda: show_status(wide_console(), exp, content) or hint or None)
+
+    def words() -> str | None:
+        show_status(wide_console(), exp, content)
+        return hint or None
+
+    return show(options, content, words)
 
 
 def _pending(options: Any) -> int:
