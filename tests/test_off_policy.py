@@ -14,6 +14,7 @@ from doublesampling.logs import Log, classification_log, make_log, read_log
 from doublesampling.off_policy import evaluate
 from doublesampling.policies import Choice
 from tests.chance import FALSE_ALARM, assert_mean
+from tests.own_policies import Commit, Counting, Softmax
 
 TRUTH = np.array([0.2, 0.5, 0.7])
 LOGGED = np.array([0.5, 0.3, 0.2])
@@ -279,3 +280,44 @@ def test_adaptive_logs_are_recognised() -> None:
 def test_wrong_types_are_named(call: Any, words: str) -> None:
     with pytest.raises(SettingError, match=words):
         call(world(10, 1))
+
+
+class Walker:
+    """It keeps its own list of what was played, and compares it with what it is shown."""
+
+    def __init__(self) -> None:
+        self.played: list[tuple[int, float]] = []
+        self.calls = 0
+
+    def choose(self, evidence: Any) -> Any:
+        """Probabilities that depend on its own memory."""
+        self.calls += 1
+        if evidence.counts.sum() > len(self.played):
+            self.played.append(evidence.last)
+        assert self.calls == len(self.played) + 1, "a choice that does not count leaves no trace"
+        assert evidence.sums.sum() == pytest.approx(sum(reward for _, reward in self.played))
+        assert evidence.counts.tolist() == [sum(arm == k for arm, _ in self.played) for k in range(3)]
+        wins = np.ones(3)
+        for arm, reward in self.played:
+            wins[arm] += reward
+        return wins / wins.sum()
+
+
+def test_own_policies_see_what_they_learned_from() -> None:
+    """Counts, sums and last reward are those of the walk; a policy's own state follows it, and the caller's stays."""
+    policy = Walker()
+    found = evaluate(policy, world(300, 1))
+    assert policy.calls == 0
+    assert found.ips.rows == 300
+    assert found.replay.rows > 20
+
+
+def test_an_own_policy_and_belief_have_the_estimates_of_ours() -> None:
+    """The same belief, written twice; the same policy with a known value."""
+    log = world(600, 5)
+    own, ours = evaluate(ds.ThompsonSampling(), log, belief=Counting(3)), evaluate(ds.ThompsonSampling(), log)
+    assert own.dr.low < ours.dr.mean < own.dr.high
+    uniform = evaluate(Softmax(temperature=1e9), log)
+    assert uniform.ips.mean == pytest.approx(float((log.rewards / log.propensities / 3).mean()), rel=1e-6)
+    with pytest.raises(SettingError, match="Return the probability of each arm from choose"):
+        evaluate(Commit(), log)

@@ -7,11 +7,15 @@ perhaps a context. Every policy walks the log in order and never looks ahead:
              what is left is distributed as if the policy had played alone (Li et al., 2011)
     ips      reward times (its propensity / the logged one), averaged; it learns from every row
     dr       the same, with its own posterior mean taken off and put back: the same mean, less noise
+
+Policies and beliefs of your own are evaluated too. A policy may keep state of its own along a walk, as in ``simulate``:
+each walk begins with a copy, and in ``replay`` a choice that does not count leaves no trace.
 """
 
+import copy
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,8 +25,10 @@ from scipy import stats
 from doublesampling import checks
 from doublesampling.decision import decide
 from doublesampling.errors import SettingError
+from doublesampling.evidence import Played
 from doublesampling.given import check_belief, check_policy
 from doublesampling.logs import Log
+from doublesampling.policies import is_ours
 
 FloatArray = NDArray[np.float64]
 
@@ -97,6 +103,34 @@ def _warnings(log: Log, found: Evaluation) -> tuple[str, ...]:
     return tuple(said)
 
 
+@dataclass
+class _Tally:
+    """What a policy of one's own may see of the rows that it learned from."""
+
+    arms: int
+    counts: NDArray[np.int64] = field(init=False)
+    sums: FloatArray = field(init=False)
+    last: tuple[int, float] | None = None
+
+    def __post_init__(self) -> None:
+        self.counts, self.sums = np.zeros(self.arms, dtype=np.int64), np.zeros(self.arms)
+
+    def add(self, arm: int, reward: float) -> None:
+        """Count one more reward."""
+        self.counts[arm] += 1
+        self.sums[arm] += reward
+        self.last = (arm, reward)
+
+    def shown_to(self, policy: Any) -> Played | None:
+        """Return copies, which the policy may change; policies of this package need none."""
+        return None if is_ours(policy) else Played(self.counts.copy(), self.sums.copy(), self.last)
+
+
+def _own_copy(policy: Any) -> Any:
+    """Return a copy of a policy that may keep state of its own; those of this package keep none."""
+    return policy if is_ours(policy) else copy.deepcopy(policy)
+
+
 def _context(log: Log, row: int) -> FloatArray | None:
     return None if log.contexts is None else log.contexts[row]
 
@@ -105,7 +139,7 @@ def _replayed(policy: Any, log: Log, belief: Any, seed: int, progress: Callable[
     """Rewards of the rows that count; the policy learns from these alone."""
     coin = np.random.default_rng(seed)
     least = float(log.propensities.min())
-    state = belief.prior()
+    policy, state, tally = _own_copy(policy), belief.prior(), _Tally(belief.arms)
     earned: list[float] = []
     for row, arm in enumerate(log.arms.tolist()):
         if row % _OFTEN == _OFTEN - 1:
@@ -113,10 +147,14 @@ def _replayed(policy: Any, log: Log, belief: Any, seed: int, progress: Callable[
         allowed = coin.random() < least / log.propensities[row]
         if not allowed:
             continue
-        decision = decide(policy, belief, state, _context(log, row), seed=seed, time=len(earned) + 1)
+        chooser, context, reward = _own_copy(policy), _context(log, row), float(log.rewards[row])
+        decision = decide(
+            chooser, belief, state, context, seed=seed, time=len(earned) + 1, played=tally.shown_to(policy)
+        )
         if decision.arm == arm:
-            state = belief.update(state, arm, float(log.rewards[row]), _context(log, row))
-            earned.append(float(log.rewards[row]))
+            policy, state = chooser, belief.update(state, arm, reward, context)
+            tally.add(arm, reward)
+            earned.append(reward)
     return np.array(earned)
 
 
@@ -124,21 +162,23 @@ def _weighed(
     policy: Any, log: Log, belief: Any, seed: int, progress: Callable[[int], None]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The terms of the two weighted estimates, and the weights; the policy learns from every row."""
-    state, span = belief.prior(), (0.0, 0.0)
+    policy, state, tally, span = _own_copy(policy), belief.prior(), _Tally(belief.arms), (0.0, 0.0)
     ips, dr, weights = (np.empty(log.arms.size) for _ in range(3))
     for row, arm in enumerate(log.arms.tolist()):
         if row % _OFTEN == _OFTEN - 1:
             progress(_OFTEN)
         context, reward = _context(log, row), float(log.rewards[row])
-        decision = decide(policy, belief, state, context, seed=seed, time=row + 1)
+        decision = decide(policy, belief, state, context, seed=seed, time=row + 1, played=tally.shown_to(policy))
         # what a model expects may lie outside of all that was ever paid; any guess from the past keeps dr unbiased
         expected = np.clip(belief.marginals(state, context).mean, *span)
         if np.isnan(decision.propensities).any():
-            raise SettingError(f"{policy!r} does not know its propensities, which this estimate needs. Use another.")
+            hint = "Use another." if is_ours(policy) else "Return the probability of each arm from choose, not an arm."
+            raise SettingError(f"{policy!r} does not know its propensities, which this estimate needs. {hint}")
         weights[row] = decision.propensities[arm] / log.propensities[row]
         ips[row] = weights[row] * reward
         dr[row] = decision.propensities @ expected + weights[row] * (reward - expected[arm])
         state = belief.update(state, arm, reward, context)
+        tally.add(arm, reward)
         span = min(span[0], reward), max(span[1], reward)
     return ips, dr, weights
 

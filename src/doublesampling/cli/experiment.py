@@ -12,6 +12,7 @@ from doublesampling.cli.settings import parse_settings
 from doublesampling.errors import DoubleSamplingError, NotFoundError, SettingError
 from doublesampling.live import Experiment, Receipt
 from doublesampling.live.stores import open_store
+from doublesampling.live.unavailable import NotImportedError
 
 
 def wide_console() -> Console:
@@ -48,7 +49,8 @@ def show(options: Any, content: Any, words: Callable[[], Any]) -> int:
 
 
 def _load(options: Any) -> Experiment:
-    return Experiment.load(options.name, storage=options.storage, actor=getattr(options, "actor", None))
+    actor = getattr(options, "actor", None)
+    return Experiment.load(options.name, storage=options.storage, actor=actor, allow_import=options.allow_import)
 
 
 def _create(options: Any) -> int:
@@ -174,9 +176,17 @@ def _list(options: Any) -> int:
 def _status(options: Any) -> int:
     from doublesampling.cli.status import show_status, status
 
-    exp = _load(options)
-    content = status(exp, options.context)
-    return show(options, content, lambda: show_status(wide_console(), exp, content))
+    exp, hint = _load(options), ""
+    try:
+        content = status(exp, options.context)
+    except NotImportedError as problem:
+        content, hint = exp.summary(), f"\nCounts only. {problem}"
+
+    def words() -> str | None:
+        show_status(wide_console(), exp, content)
+        return hint or None
+
+    return show(options, content, words)
 
 
 def _pending(options: Any) -> int:

@@ -28,6 +28,12 @@ def add_experiment(commands: Any, run: Callable[[argparse.Namespace], int], help
             made.add_argument("name", metavar="NAME", help="the experiment")
         made.add_argument("--storage", metavar="URL", help=STORAGE)
         made.add_argument("--json", action="store_true", help="print JSON")
+        if named and name != "create":
+            made.add_argument(
+                "--allow-import", action="append", metavar="MODULE",
+                help="a module from which the experiment's own belief or policy may be imported; repeat for several "
+                "(default: $DOUBLESAMPLING_ALLOW_IMPORT)",
+            )  # fmt: skip
         if writes:
             made.add_argument("--actor", metavar="WHO", help="the actor that is stored with it (default: user@host)")
         add: Callable[..., Any] = made.add_argument

@@ -138,10 +138,11 @@ class _AskTransaction:
             current.belief,
             current.belief_state,
             current.active,
-            request.context,
+            session.design.check_context(request.context),
             seed=session.design.seed,
             number=number,
             time=time,
+            played=current.played,
         )
         once = session.design.units == "once"
         return {

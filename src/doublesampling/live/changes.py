@@ -10,8 +10,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from doublesampling import checks
-from doublesampling.errors import ArmError, ConflictError, NameTakenError
+from doublesampling.errors import ArmError, ConflictError, ContextError, NameTakenError
 from doublesampling.live.design import check_reason, check_text, normalized, resize_belief
+from doublesampling.live.own_classes import own_code
 from doublesampling.live.queries.idempotency import find_earlier_event
 from doublesampling.live.session import Session
 from doublesampling.live.state import ExperimentState
@@ -113,7 +114,10 @@ def add_arm(session: Session, name: object, reason: str | None, actor: str | Non
             dropped = current.arms.index(arm) not in current.active
             was = "was dropped, and its outcomes stay under its name" if dropped else "exists already"
             raise NameTakenError(f"Arm {arm!r} {was}. Give the new arm another name.")
-        resize_belief(session.design.belief, len(current.arms) + 1).prior()
+        session.design.check_available()
+        belief = resize_belief(session.design.belief, len(current.arms) + 1)
+        with own_code(belief):
+            belief.prior()
         return {"arm": arm, "reason": why}, []
 
     return change(session, "add_arm", plan, actor)
@@ -129,11 +133,12 @@ def add_history(
         nonlocal added
         played = [arm_index(current.arms, arm) for arm in np.asarray(arms, dtype=object).tolist()]
         belief = current.belief
-        belief.update_batch(belief.prior(), played, rewards, contexts)  # raises on any outcome the belief refuses
+        with own_code(belief):
+            belief.update_batch(belief.prior(), played, rewards, contexts)  # raises on any outcome the belief refuses
         if not played:
             return None
         paid = np.asarray(rewards, dtype=np.float64).tolist()
-        given = None if contexts is None else np.asarray(contexts, dtype=np.float64).tolist()
+        given = None if contexts is None else checks.array("contexts", contexts, error=ContextError).tolist()
         added = len(played)
         digest = hashlib.sha256(json.dumps([played, paid, given]).encode()).hexdigest()
         return {"count": added, "digest": digest}, history_rows(session, played, paid, given)

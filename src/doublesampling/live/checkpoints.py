@@ -5,7 +5,7 @@ outcome determines its position in that order, the latest visible revision its v
 no value and is skipped. Rows below a snapshot's ``xmin`` are settled: no row can appear before them any more, so the
 state after them can be stored as a checkpoint. A later revision of an outcome inside a checkpoint is applied in place
 where that is exact (sums of whole numbers). Otherwise the checkpoint is stale, and the state is rebuilt from an older
-one.
+one. States of a belief of one's own with another number of arms are rebuilt from the start of the log.
 """
 
 import json
@@ -15,8 +15,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from doublesampling.beliefs import BetaBernoulli, BetaState
+from doublesampling.beliefs import BetaBernoulli, BetaState, OwnBelief, OwnState
 from doublesampling.errors import SettingError
+from doublesampling.live.own_classes import own_code
+from doublesampling.live.played import PlayedBelief, PlayedState
+from doublesampling.live.unavailable import CountState, UnavailableBelief
 from doublesampling.live.visibility import Snapshot
 
 
@@ -75,10 +78,19 @@ def is_exactly_reversible(belief: Any) -> bool:
 
 
 def resize_state(state: Any, belief: Any) -> Any:
-    """Return the state for a belief that may have more arms; added arms start at the prior."""
-    old = state.arms
+    """Return the state for a belief that may have more arms; added arms start at the prior.
+
+    Raise StaleCheckpointError for a belief of one's own: only the whole log tells what it would know with more arms.
+    """
+    old = state.counts.size
     if old == belief.arms:
         return state
+    if isinstance(state, PlayedState):
+        return state.resized(resize_state(state.inner, belief.inner))
+    if isinstance(state, OwnState):
+        raise StaleCheckpointError(0)
+    if isinstance(state, CountState):
+        return CountState(np.pad(state.counts, (0, belief.arms - old)), belief)
     new = belief.prior()
     parts = {}
     for part in fields(state):
@@ -90,9 +102,15 @@ def resize_state(state: Any, belief: Any) -> Any:
     return type(state)(**parts)
 
 
-def truncate_state(state: Any, arms: int) -> Any:
-    """Return the state of the first ``arms`` arms."""
-    return type(state)(**{name: getattr(state, name)[:arms].copy() for name in state.__dataclass_fields__})
+def truncate_state(state: Any, belief: Any, log: "OutcomeLog") -> Any:
+    """Return the state for a belief that may have fewer arms; the log holds what the state contains."""
+    if state.counts.size == belief.arms:
+        return state
+    if isinstance(state, PlayedState):
+        return state.resized(truncate_state(state.inner, belief.inner, log))
+    if isinstance(state, OwnState):
+        return rebuild(belief, log, 0).state
+    return type(state)(**{name: getattr(state, name)[: belief.arms].copy() for name in state.__dataclass_fields__})
 
 
 def extend(belief: Any, checkpoint: Checkpoint, rows: Sequence[OutcomeRow], watermark: int | None = None) -> Checkpoint:
@@ -132,20 +150,40 @@ def update_in_order(belief: Any, state: Any, rows: Sequence[OutcomeRow], rewards
     """Return the state after these outcomes, equal to repeated ``belief.update`` bit for bit."""
     if not rows:
         return state
+    if isinstance(belief, PlayedBelief):
+        inner = update_in_order(belief.inner, state.inner, rows, rewards)
+        decided = [row.decision is not None for row in rows]
+        return state.updated(inner, [row.arm for row in rows], list(rewards), decided)
+    if isinstance(belief, OwnBelief):
+        return _update_own(belief, state, rows, rewards)
     arms = np.array([row.arm for row in rows], dtype=np.int64)
+    if isinstance(belief, UnavailableBelief):
+        return belief.count(state, arms)
     paid = np.array(rewards, dtype=np.float64)
     contexts = None if rows[0].context is None else np.array([json.loads(r.context or "null") for r in rows])
     return belief.update_in_order(state, arms, paid, contexts)
+
+
+def _update_own(belief: OwnBelief, state: OwnState, rows: Sequence[OutcomeRow], rewards: Sequence[float]) -> OwnState:
+    """Return the state of a belief of one's own after these outcomes.
+
+    Each value goes through JSON, so that ``learn`` gets the same value whether a checkpoint was stored before it or
+    not, and cannot change a state that is cached.
+    """
+    with own_code(belief):
+        for row, reward in zip(rows, rewards, strict=True):
+            context = None if row.context is None else np.array(json.loads(row.context))
+            state = belief.update(belief.state_from_json(state.to_json()), row.arm, reward, context)
+        return belief.state_from_json(state.to_json())
 
 
 def rebuild(belief: Any, log: OutcomeLog, place: int, before: int | None = None) -> Checkpoint:
     """Return the checkpoint recomputed from the latest stored one that is old enough not to be stale."""
     while True:
         start = log.checkpoint_before(place) or Checkpoint(0, belief.prior())
-        start = replace(start, state=resize_state(start.state, belief))
         rows = [row for row in log.rows(start.watermark) if before is None or row.xid < before]
         try:
-            return extend(belief, start, rows, before)
+            return extend(belief, replace(start, state=resize_state(start.state, belief)), rows, before)
         except StaleCheckpointError as again:
             place = min(again.place, start.watermark - 1)
 
@@ -165,12 +203,11 @@ class Folded(NamedTuple):
 
 def fold_to_snapshot(belief: Any, log: OutcomeLog, start: Checkpoint, snapshot: Snapshot) -> Folded:
     """Return the state that a snapshot sees, starting from a checkpoint at or below its ``xmin``."""
-    start = replace(start, state=resize_state(start.state, belief))
     rows = log.rows(start.watermark)
     cut = next((i for i, row in enumerate(rows) if row.xid >= snapshot.xmin), len(rows))
     settled, unsettled, stale_from = rows[:cut], rows[cut:], None
     try:
-        checkpoint = extend(belief, start, settled, snapshot.xmin)
+        checkpoint = extend(belief, replace(start, state=resize_state(start.state, belief)), settled, snapshot.xmin)
     except StaleCheckpointError as amended:
         stale_from = amended.place
         checkpoint = rebuild(belief, log, amended.place, snapshot.xmin)

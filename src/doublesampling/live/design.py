@@ -1,4 +1,7 @@
-"""The design of an experiment, stored as JSON: class names and settings, never code."""
+"""The design of an experiment, stored as JSON: class names and settings, never code.
+
+A class that is not one of this package is stored as ``module:qualname``; see own_classes.py.
+"""
 
 import hashlib
 import json
@@ -8,12 +11,14 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import count
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from doublesampling import beliefs, checks, policies
-from doublesampling.errors import ArmError, DoubleSamplingError, NameTakenError, SettingError
+from doublesampling.errors import ArmError, ContextError, DoubleSamplingError, NameTakenError, RewardError, SettingError
+from doublesampling.live import own_classes
+from doublesampling.live.unavailable import Unavailable
 
 UNITS = ("once", "many")
 _LETTERS = "ABCDEFGHJKLMNPRSTUVWXYZ"  # without letters that look like a digit
@@ -53,7 +58,53 @@ class Design:
     @property
     def usual_horizon(self) -> int:
         """The default number of decisions to simulate: the policy's horizon, or 500."""
-        return getattr(self.policy, "horizon", None) or 500
+        return self.horizon or 500
+
+    @property
+    def horizon(self) -> int | None:
+        """The number of decisions that the policy plans for; None where it plans for none."""
+        found = getattr(self.policy, "horizon", None)
+        return found if isinstance(found, int) and found > 0 else None
+
+    @property
+    def has_own_classes(self) -> bool:
+        """Whether the belief or the policy is not one of this package."""
+        return own_classes.is_own(self.belief) or own_classes.is_own(self.policy)
+
+    def with_arms(self, arms: tuple[str, ...]) -> "Design":
+        """Return the design over other arms."""
+        return self if arms == self.arms else replace(self, arms=arms, belief=resize_belief(self.belief, len(arms)))
+
+    def check_available(self) -> None:
+        """Raise NotImportedError where the class of the belief or the policy is not imported in this process."""
+        for part in (self.belief, self.policy):
+            if isinstance(part, Unavailable):
+                part.refuse()
+
+    def check_reward(self, reward: object) -> float:
+        """Return a reward that the belief accepts; raise RewardError for any other."""
+        if not own_classes.is_own(self.belief):
+            return float(self.belief.check_reward(reward))
+        try:
+            accepted = self.belief.check_reward(reward)
+        except (TypeError, ValueError) as problem:
+            if isinstance(problem, DoubleSamplingError):
+                raise
+            raise RewardError(f"{type(self.belief).__name__} refuses the reward: {problem}") from None
+        return checks.real("reward", accepted, error=RewardError)
+
+    def check_context(self, context: Any) -> Any:
+        """Return a context as classes of one's own get it: the array that a replay reads from the store.
+
+        Beliefs of this package check their contexts themselves.
+        """
+        if context is None or not self.has_own_classes:
+            return context
+        given = checks.array("context", context, error=ContextError)
+        wanted = self.belief.dimension
+        if wanted is not None and given.shape != (wanted,):
+            raise ContextError(f"context must have {wanted} numbers, got shape {given.shape}.")
+        return given
 
     def to_json(self) -> str:
         """Return the design as JSON text."""
@@ -69,10 +120,18 @@ class Design:
         return json.dumps(content, allow_nan=False, ensure_ascii=False)
 
 
-def design_from_json(text: str) -> Design:
-    """Return the design that ``to_json`` wrote."""
+def design_from_json(text: str, allowed: Sequence[str] = ()) -> Design:
+    """Return the design that ``to_json`` wrote. Classes of other packages are imported from ``allowed`` modules only.
+
+    Where one is not imported, the design holds a placeholder that raises NotImportedError when it is used.
+    """
     content = json.loads(text)
-    belief, policy = build(content["belief"], beliefs), build(content["policy"], policies)
+    belief, policy = (
+        own_classes.load(what, content[what]["class"], content[what]["settings"], len(content["arms"]), allowed)
+        if ":" in content[what]["class"]
+        else build(content[what], module)
+        for what, module in (("belief", beliefs), ("policy", policies))
+    )
     codes = None if content.get("codes") is None else tuple(content["codes"])
     return Design(tuple(content["arms"]), belief, policy, int(content["seed"]), content["units"], codes)
 
@@ -86,6 +145,8 @@ def kinds(module: Any) -> list[str]:
 
 def _describe(component: Any) -> dict[str, Any]:
     """Return the class name and settings of a belief or policy."""
+    if own_classes.is_own(component):
+        return {"class": own_classes.reference_of(component), "settings": own_classes.settings_of(component)}
     settings = {f.name: getattr(component, f.name) for f in fields(component) if f.init}
     return {"class": type(component).__name__, "settings": settings}
 
@@ -168,25 +229,50 @@ def make_design(arms: object, belief: Any, policy: Any, seed: object, units: obj
     belief = beliefs.BetaBernoulli(arms=len(names)) if belief is None else belief
     policy = policies.DoubleSampling() if policy is None else policy
     for what, given, module in (("belief", belief, beliefs), ("policy", policy, policies)):
-        if type(given).__name__ not in kinds(module) or getattr(module, type(given).__name__) is not type(given):
-            raise SettingError(
-                f"{what} must be one of doublesampling's own, such as "
-                f"{'BetaBernoulli(arms=2)' if what == 'belief' else 'DoubleSampling()'}, got {checks.shown(given)}: "
-                "a stored experiment names its class and must be able to import it again."
-            )
+        _check_component(what, given, module)
     if belief.arms != len(names):
         raise ArmError(f"The belief has {belief.arms} arms, but {len(names)} names were given. Make them agree.")
     known = checks.one_of("units", units, UNITS)
-    design = Design(names, belief, policy, checks.seed(seed), known, make_codes(codes, names))
-    if design_from_json(design.to_json()) != design:
-        raise SettingError("This design cannot be read back once it is stored. Use plain numbers as settings.")
-    return design
+    return Design(names, belief, policy, checks.seed(seed), known, make_codes(codes, names))
+
+
+def _check_component(what: str, given: Any, module: Any) -> None:
+    """Raise SettingError unless a belief or policy can be stored and read back."""
+    if own_classes.is_own(given):
+        own_classes.check_storable(what, given)
+    elif type(given).__name__ not in kinds(module) or getattr(module, type(given).__name__) is not type(given):
+        usual = "BetaBernoulli(arms=2)" if what == "belief" else "DoubleSampling()"
+        raise SettingError(f"{what} must be one such as {usual}, got {checks.shown(given)}.")
+    elif build(json.loads(json.dumps(_describe(given), allow_nan=False)), module) != given:
+        raise SettingError(f"{given!r} cannot be read back once it is stored. Use plain numbers as settings.")
+
+
+@runtime_checkable
+class Resizable(Protocol):
+    """A belief that says itself what it is with another number of arms."""
+
+    def resized(self, arms: int) -> Any:
+        """Return the belief with this number of arms."""
 
 
 def resize_belief(belief: Any, arms: int) -> Any:
     """Return the belief with this number of arms; added arms start at the prior that all arms share."""
     if belief.arms == arms:
         return belief
+    if isinstance(belief, Resizable):
+        with own_classes.own_code(belief):
+            made = belief.resized(arms)
+        if getattr(made, "arms", None) != arms or type(made) is not type(belief):
+            raise SettingError(
+                f"{type(belief).__name__}.resized({arms}) must return a {type(belief).__name__} with {arms} arms, got "
+                f"{checks.shown(made)}."
+            )
+        return made
+    if own_classes.is_own(belief):
+        raise SettingError(
+            f"{type(belief).__name__} has no method resized(arms), so its number of arms cannot change. Add one that "
+            "returns the belief with that many arms."
+        )
     try:
         return replace(belief, arms=arms)
     except DoubleSamplingError:

@@ -2,7 +2,6 @@
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
@@ -12,8 +11,9 @@ from doublesampling import checks
 from doublesampling.errors import SettingError
 from doublesampling.live import asking, changes, telling
 from doublesampling.live.deciding import check_decidable
-from doublesampling.live.design import Design, check_text, make_design, resize_belief
+from doublesampling.live.design import Design, check_text, make_design
 from doublesampling.live.explain import Explanation, explain
+from doublesampling.live.own_classes import trust
 from doublesampling.live.queries import audit
 from doublesampling.live.queries.experiments import list_experiments
 from doublesampling.live.queries.log import decision_by_id
@@ -65,18 +65,32 @@ class Experiment:
 
         With ``codes``, the service shows a code instead of an arm's name to API keys that may not see results: True
         for random codes, or a list with one code per arm.
+
+        Belief and policy may be of your own classes. The store names where to import them from; see ``load``.
         """
         design = make_design(arms, belief, policy, secrets.randbits(63) if seed is None else seed, units, codes)
         check_decidable(design)
+        trust(design.belief, design.policy)
         store = open_store(storage)
         return cls(open_session(store, create_experiment(store, name, design, actor), actor))
 
     @classmethod
-    def load(cls, name: str, *, storage: str | Store | None = None, actor: str | None = None) -> Self:
-        """Open an experiment that is stored already, from this or another machine."""
+    def load(
+        cls,
+        name: str,
+        *,
+        storage: str | Store | None = None,
+        actor: str | None = None,
+        allow_import: Sequence[str] | None = None,
+    ) -> Self:
+        """Open an experiment that is stored already, from this or another machine.
+
+        ``allow_import`` lists modules from which beliefs and policies of your own may be imported; the environment
+        variable DOUBLESAMPLING_ALLOW_IMPORT adds to it. Without them, calls that need the class raise NotImportedError.
+        """
         store = open_store(storage)
         upgrade.check(store)
-        session = open_session(store, name, actor)
+        session = open_session(store, name, actor, allow_import)
         session.read_state()
         session.cache.save_checkpoint()
         return cls(session)
@@ -105,10 +119,7 @@ class Experiment:
     def current_design(self) -> Design:
         """The design over the arms that are active now, without any outcomes."""
         current = self.state
-        names = tuple(current.arms[i] for i in current.active)
-        if names == self.design.arms:
-            return self.design
-        return replace(self.design, arms=names, belief=resize_belief(self.design.belief, len(names)))
+        return self.design.with_arms(tuple(current.arms[i] for i in current.active))
 
     def __repr__(self) -> str:
         return f"Experiment({self.name!r}, storage={self.session.store.where!r})"
@@ -184,8 +195,7 @@ class Experiment:
     def void(self, decision: str, *, reason: str, actor: str | None = None) -> Outcome:
         """Mark a decision as not carried out: it stays in the log, and neither it nor its outcome counts.
 
-        No outcome can be told for it afterwards. With ``units="once"``, the unit gets a new decision when it is asked
-        for again.
+        It accepts no outcome afterwards. With ``units="once"``, the unit gets a new decision when it is asked again.
         """
         return telling.void(self.session, decision, reason, actor)
 
@@ -205,10 +215,7 @@ class Experiment:
         return changes.add_history(self.session, arms, rewards, contexts, key, owner, actor)
 
     def pause(self, reason: str | None = None, *, actor: str | None = None) -> bool:
-        """Pause the experiment: no new decisions until ``resume``. Outcomes can still be told.
-
-        Return False where it was paused already.
-        """
+        """Pause the experiment: no new decisions until ``resume``. Return False where it was paused already."""
         return changes.pause(self.session, reason, actor)
 
     def resume(self, reason: str | None = None, *, actor: str | None = None) -> bool:
@@ -228,8 +235,7 @@ class Experiment:
         which = check_id(decision)
         with self.session.cache.lock, self.session.store.reading() as connection:
             _, revisions = DecisionRevisions(self.session, connection, [which]).find(which)
-            row = decision_by_id(connection, which)
-            arms = self.session.cache.read(connection).arms
+            row, arms = decision_by_id(connection, which), self.session.cache.read(connection).arms
         voided = bool(revisions) and revisions[-1]["kind"] == "voided"
         return receipt_from_row(row, self.name, arms, self.design.seed, repeated=True, voided=voided)
 
@@ -252,7 +258,7 @@ class Experiment:
         """Return the posterior of each arm: mean, sd, 95 % interval, probability of being the best, observations."""
         from doublesampling.live.summary import posterior
 
-        return posterior(self.state, context)
+        return posterior(self.design, self.state, context)
 
     def summary(self) -> dict[str, Any]:
         """Return the status and counts of the experiment in plain values."""

@@ -10,6 +10,8 @@ from sqlalchemy.engine import Connection
 from doublesampling.live.checkpoints import rebuild
 from doublesampling.live.deciding import digest
 from doublesampling.live.design import resize_belief
+from doublesampling.live.own_classes import is_own, show
+from doublesampling.live.played import fold_belief, split
 from doublesampling.live.queries.log import ExperimentLog, VisibleLog
 from doublesampling.live.queries.revisions import count_retracted_since
 from doublesampling.live.records import Receipt
@@ -78,14 +80,17 @@ class Explanation:
 def explain(session: Session, connection: Connection, receipt: Receipt) -> Explanation:
     """Return what the decision knew, recomputed from the log, and why it chose its arm."""
     seen = Snapshot.parse(receipt.snapshot)
-    log = ExperimentLog(connection, session.id, session.design.belief)
+    fold = fold_belief(session.design)
+    log = ExperimentLog(connection, session.id, fold)
     arms, active, _ = apply_events(session.design, [e for e in log.events(0) if seen.sees(e.xid)])
-    belief = resize_belief(session.design.belief, len(arms))
+    belief = resize_belief(fold, len(arms))
     visible = VisibleLog(replace(log, belief=belief), seen)
     state = rebuild(belief, visible, seen.xmin if receipt.observations > LONG else 0).state
     if digest(state, active) != receipt.digest:  # the stored checkpoint may be wrong: read the whole log
         state = rebuild(belief, visible, 0).state
-    laws = belief.marginals(state, receipt.context)
+    verified = digest(state, active) == receipt.digest
+    inner, belief_state, _ = split(belief, state, active)
+    laws = inner.marginals(belief_state, None if receipt.context is None else np.array(receipt.context))
     table = tuple(
         {
             "name": name,
@@ -103,20 +108,23 @@ def explain(session: Session, connection: Connection, receipt: Receipt) -> Expla
     return Explanation(
         decision=receipt,
         arms=table,
-        why=_why(receipt, arms),
-        policy=repr(session.design.policy),
-        belief=repr(belief),
-        verified=digest(state, active) == receipt.digest,
+        why=_why(session.design.policy, receipt, arms),
+        policy=show(session.design.policy),
+        belief=show(inner),
+        verified=verified,
         unknown_then=int(session.read_state().belief_state.observations) - state.observations + retracted,
         asked_at=receipt.asked_at,
     )
 
 
-def _why(receipt: Receipt, arms: tuple[str, ...]) -> str:
+def _why(policy: Any, receipt: Receipt, arms: tuple[str, ...]) -> str:
     """Return the reason for the choice in one or two sentences."""
     leader = int(np.argmax(receipt.probability_optimal))
     p, n = receipt.probability_optimal[leader], receipt.candidates
-    if n == 1:
+    if is_own(policy):
+        chance = "" if np.isnan(receipt.propensity) else f", which it played with probability {receipt.propensity:.3f}"
+        text = f"{show(policy)} chose {receipt.arm_name!r}{chance}."
+    elif n == 1:
         text = f"One candidate was drawn, so each arm was chosen with its own probability: it was {receipt.arm_name!r}."
     else:
         votes = int(receipt.votes[receipt.arm])

@@ -56,6 +56,7 @@ def characteristics(
     noise: float = 1.0,
 ) -> Characteristics:
     """Return the operating characteristics for one assumed truth: the expected reward of each arm."""
+    design.check_available()
     bandit = _world(design, truth, noise)
     wanted = design.usual_horizon if horizon is None else horizon
     length = checks.integer("horizon", wanted, least=1, most=_CELLS)
@@ -106,6 +107,7 @@ def _play(design: Design, bandit: Any, horizon: int, count: int, seed: int) -> t
             device="cpu",
             keep=("trajectories",),
             progress=False,
+            threads=1 if design.has_own_classes else None,  # no processes are started below a server
         )
         arms.append(result["trajectory_arm"].values[0, 0].astype(np.int64))
         rewards.append(result["trajectory_reward"].values[0, 0])

@@ -11,6 +11,7 @@ import numpy as np
 from doublesampling.live.checkpoints import Checkpoint, OutcomeRow, fold_to_snapshot, truncate_state
 from doublesampling.live.deciding import decide_at, digest
 from doublesampling.live.design import resize_belief
+from doublesampling.live.played import fold_belief, split
 from doublesampling.live.queries.log import ExperimentLog, all_decisions
 from doublesampling.live.records import unpack
 from doublesampling.live.session import Session
@@ -97,23 +98,25 @@ def _count_seen(xids: list[int], seen: Snapshot) -> int:
 
 def replay(session: Session) -> Replay:
     """Recompute every decision and return where the result differs from the stored one."""
+    session.design.check_available()
+    fold = fold_belief(session.design)
     with session.store.reading() as connection:
-        log = ExperimentLog(connection, session.id, session.design.belief)
+        log = ExperimentLog(connection, session.id, fold)
         events, outcomes = log.events(0), log.rows(0)
         stored = sorted(
             ((Snapshot.parse(row.snapshot), row) for row in all_decisions(connection, session.id)),
             key=lambda pair: (pair[0].xmin, pair[1].number),
         )
-    replayer = LogReplayer(session.design.belief, outcomes, sorted(row.xid for _, row in stored))
+    replayer = LogReplayer(fold, outcomes, sorted(row.xid for _, row in stored))
     differences: list[str] = []
-    different, most = 0, session.design.belief.arms
+    different, most = 0, fold.arms
     for seen, row in stored:
         arms, active, _ = apply_events(session.design, [e for e in events if seen.sees(e.xid)])
         most = max(most, len(arms))
-        belief = resize_belief(session.design.belief, most)
-        state = replayer.state_at(seen, belief)
+        state = replayer.state_at(seen, resize_belief(fold, most))
+        belief = resize_belief(fold, len(arms))
         if len(arms) < most:  # an arm that an earlier snapshot saw, and this one does not see yet
-            belief, state = resize_belief(session.design.belief, len(arms)), truncate_state(state, len(arms))
+            state = truncate_state(state, belief, replayer)
         found = _differences(session, row, belief, state, active, replayer.time_at(seen) + row.position)
         different += bool(found)
         if found and len(differences) < _MOST:
@@ -124,9 +127,11 @@ def replay(session: Session) -> Replay:
 def _differences(session: Session, row: Any, belief: Any, state: Any, active: tuple[int, ...], time: int) -> list[str]:
     """Return what differs between a stored decision and the same decision made again."""
     context = None if row.context is None else np.array(json.loads(row.context))
+    inner, belief_state, played = split(belief, state, active)
     again = decide_at(
-        session.design.policy, belief, state, active, context, seed=session.design.seed, number=row.number, time=time
-    )
+        session.design.policy, inner, belief_state, active, context,
+        seed=session.design.seed, number=row.number, time=time, played=played,
+    )  # fmt: skip
     found = []
     for name, was, now in (
         ("arm", row.arm, again.arm),

@@ -1,6 +1,7 @@
 """Sessions: create an experiment in a store, or open one with its design, default actor and cached state."""
 
 import datetime
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from sqlalchemy.engine import Connection
 from doublesampling.errors import NameTakenError
 from doublesampling.live.design import Design, check_text, design_from_json
 from doublesampling.live.experiment_ref import ExperimentRef
+from doublesampling.live.own_classes import check_allowed
 from doublesampling.live.queries.experiments import find_experiment, is_stored
 from doublesampling.live.state import ExperimentState
 from doublesampling.live.state_cache import StateCache
@@ -38,12 +40,14 @@ class Session(ExperimentRef):
             return self.cache.read(connection)
 
 
-def open_session(store: Store, name: str, actor: str | None) -> Session:
-    """Return a session of the experiment with this name."""
+def open_session(store: Store, name: str, actor: str | None, allow_import: Sequence[str] | None = None) -> Session:
+    """Return a session of the experiment with this name; see own_classes.py for ``allow_import``."""
+    allowed = check_allowed(allow_import)
     row = find_experiment(store, str(name), check_text("name", name))
     who = default_actor() if actor is None else check_text("actor", actor)
-    cache = StateCache(store, row.id, row.name, row.design)
-    return Session(store, row.id, row.name, design_from_json(row.design), row.at, row.actor, who, cache)
+    design = design_from_json(row.design, allowed)
+    cache = StateCache(store, row.id, row.name, row.design, design)
+    return Session(store, row.id, row.name, design, row.at, row.actor, who, cache)
 
 
 def create_experiment(store: Store, name: object, design: Design, actor: str | None) -> str:

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from doublesampling.evidence import Played
 from doublesampling.live import deciding
 from doublesampling.live.design import Design
+from doublesampling.live.played import PlayedState
 from doublesampling.live.stores.identity import Incarnation
 from doublesampling.live.visibility import Snapshot
 
@@ -59,6 +61,13 @@ class ExperimentState:
     snapshot: Snapshot
     events: int
     incarnation: Incarnation
+    played_state: PlayedState | None = None
+    """What was played so far, kept for policies of one's own."""
+
+    @property
+    def played(self) -> Played | None:
+        """Counts, sums and last reward of the active arms, for policies of one's own; None for other policies."""
+        return None if self.played_state is None else self.played_state.played(self.active)
 
     @property
     def state(self) -> Any:
@@ -73,4 +82,4 @@ class ExperimentState:
     @cached_property
     def digest(self) -> str:
         """The SHA-256 digest of the posterior statistics and the active arms."""
-        return deciding.digest(self.belief_state, self.active)
+        return deciding.digest(self.played_state or self.belief_state, self.active)

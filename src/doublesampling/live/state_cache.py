@@ -8,9 +8,11 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from doublesampling.beliefs import OwnBelief
 from doublesampling.errors import DoubleSamplingError, NotFoundError
 from doublesampling.live.checkpoints import Checkpoint, OutcomeRow, count_voided, fold_to_snapshot
-from doublesampling.live.design import design_from_json, resize_belief
+from doublesampling.live.design import Design, resize_belief
+from doublesampling.live.played import PlayedBelief, fold_belief
 from doublesampling.live.queries.experiments import experiment_by_id
 from doublesampling.live.queries.log import ExperimentLog, checkpoint_watermarks
 from doublesampling.live.state import Event, ExperimentState, apply_events
@@ -31,9 +33,9 @@ class StateCache:
     and rows that are settled for one snapshot are settled for the next.
     """
 
-    def __init__(self, store: Store, experiment: int, name: str, design: str) -> None:
+    def __init__(self, store: Store, experiment: int, name: str, stored_design: str, design: Design) -> None:
         self._store, self._experiment, self._name = store, experiment, name
-        self._stored_design, self._design = design, design_from_json(design)
+        self._stored_design, self._design, self._belief = stored_design, design, fold_belief(design)
         self.lock = threading.RLock()
         self._incarnation: Incarnation | None = None
         self._settled: Checkpoint | None = None
@@ -46,7 +48,7 @@ class StateCache:
         """Return the state that this transaction sees."""
         moment = self._store.moment(connection, self._experiment)
         seen = moment.snapshot
-        log = ExperimentLog(connection, self._experiment, self._design.belief)
+        log = ExperimentLog(connection, self._experiment, self._belief)
         if moment.incarnation != self._incarnation:
             self._reset(connection, moment)
         counted = None if self._settled is None else log.count_decisions(self._settled.watermark, seen.xmin, self._last)
@@ -56,7 +58,7 @@ class StateCache:
             counted = None
         events = self._events + log.events(0 if self._settled is None else self._settled.watermark)
         arms, active, paused = apply_events(self._design, events)
-        belief = resize_belief(self._design.belief, len(arms))
+        belief = resize_belief(self._belief, len(arms))
         log = replace(log, belief=belief)
         start = self._settled or log.checkpoint_before(seen.xmin) or Checkpoint(0, belief.prior())
         if self._settled is None:
@@ -70,7 +72,14 @@ class StateCache:
         self._last = folded.settled[-1] if folded.settled else self._last
         self._events = [event for event in events if event.xid < seen.xmin]
         count = decisions + beyond - count_voided(folded.unsettled)
-        return ExperimentState(arms, active, paused, belief, folded.state, count, seen, len(events), moment.incarnation)
+        state, played = folded.state, None
+        if isinstance(belief, PlayedBelief):
+            belief, state, played = belief.inner, folded.state.inner, folded.state
+        if isinstance(belief, OwnBelief):  # a copy, so that its code cannot change the cached state
+            state = belief.state_from_json(state.to_json())
+        return ExperimentState(
+            arms, active, paused, belief, state, count, seen, len(events), moment.incarnation, played
+        )
 
     def _reset(self, connection: Connection, moment: Moment) -> None:
         """Drop everything that is cached: the store was restored since the last read."""
@@ -90,15 +99,15 @@ class StateCache:
             if settled is None or not due or self._store.read_only:
                 return
             self._unsaved = 0
-        row = {
-            "experiment": self._experiment,
-            "watermark": settled.watermark,
-            "state": settled.state.to_json(),
-            "arms": settled.state.arms,
-            "decisions": settled.decisions,
-            "at": datetime.datetime.now(datetime.UTC),
-        }
         try:
+            row = {
+                "experiment": self._experiment,
+                "watermark": settled.watermark,
+                "state": settled.state.to_json(),  # raises where the belief is not imported: only counts are known
+                "arms": settled.state.counts.size,
+                "decisions": settled.decisions,
+                "at": datetime.datetime.now(datetime.UTC),
+            }
             with self._store.writing() as connection:
                 if self._store.incarnation(connection) == incarnation:  # a restored store never held these rows
                     self._newest = self._insert(connection, row)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from doublesampling.live import own_classes
 from doublesampling.live.deciding import decide_at
 from doublesampling.live.design import Design
 from doublesampling.live.queries.tables import arm_counts
@@ -12,9 +13,9 @@ from doublesampling.live.session import Session
 from doublesampling.live.state import ExperimentState
 
 
-def posterior(current: ExperimentState, context: Any) -> pd.DataFrame:
+def posterior(design: Design, current: ExperimentState, context: Any) -> pd.DataFrame:
     """Return the posterior of each arm's expected reward, one row per arm."""
-    laws = current.belief.marginals(current.belief_state, context)
+    laws = current.belief.marginals(current.belief_state, design.check_context(context))
     active = list(current.active)
     best = np.zeros(len(current.arms))
     best[active] = (laws if len(active) == len(current.arms) else laws.only(active)).probability_optimal
@@ -35,8 +36,8 @@ def next_allocation(design: Design, current: ExperimentState, context: Any) -> t
     """Return each arm's probability of being chosen next, and the number of candidates. Nothing is stored."""
     time = current.decisions + 1
     made = decide_at(
-        design.policy, current.belief, current.belief_state, current.active, context,
-        seed=design.seed, number=time, time=time,
+        design.policy, current.belief, current.belief_state, current.active, design.check_context(context),
+        seed=design.seed, number=time, time=time, played=current.played,
     )  # fmt: skip
     return [None if np.isnan(p) else float(p) for p in made.propensities], made.candidates
 
@@ -54,8 +55,8 @@ def summary(session: Session) -> dict[str, Any]:
         "status": "paused" if current.paused else "running",
         "created_at": session.created_at.isoformat(),
         "created_by": session.created_by,
-        "belief": repr(session.design.belief),
-        "policy": repr(session.design.policy),
+        "belief": own_classes.show(session.design.belief),
+        "policy": own_classes.show(session.design.policy),
         "seed": session.design.seed,
         "units": session.design.units,
         "decisions": current.decisions,

@@ -45,7 +45,7 @@ def make_outcome(
 ) -> NewOutcome:
     """Return an outcome whose reward the experiment's belief accepts."""
     why = None if reason is None else check_reason(reason)
-    return NewOutcome(check_id(decision), session.design.belief.check_reward(reward), imputed, why, actor, keep)
+    return NewOutcome(check_id(decision), session.design.check_reward(reward), imputed, why, actor, keep)
 
 
 def make_outcomes(session: Session, told: object, *, imputed: bool, actor: str | None) -> list[NewOutcome]:
@@ -108,7 +108,7 @@ def _tell_one(session: Session, revisions: DecisionRevisions, item: NewOutcome, 
 def amend(session: Session, decision: object, reward: object, reason: object, actor: str | None) -> Outcome:
     """Supersede the outcome of a decision by a corrected one, with a reason."""
     signed = session.provenance(actor)
-    which, value = check_id(decision), session.design.belief.check_reward(reward)
+    which, value = check_id(decision), session.design.check_reward(reward)
     why = check_reason(reason)
 
     def work(connection: Connection) -> Outcome:

@@ -14,6 +14,7 @@ from doublesampling.live.experiment import Experiment
 from doublesampling.live.group_commit import Writer
 from doublesampling.live.queries.experiments import is_stored
 from doublesampling.live.stores import open_store, upgrade
+from doublesampling.live.unavailable import NotImportedError
 from doublesampling.service.access_log import AccessLog
 from doublesampling.service.counters import Counters
 from doublesampling.service.key_cache import KeyCache
@@ -97,16 +98,24 @@ class ServiceState(Pools):
 
     def warm_up(self) -> None:
         """Load libraries, compiled rules and the latest experiments, so that the first request is quick."""
-        from doublesampling.live.summary import posterior
-
         laws = BetaBernoulli(arms=2).marginals(BetaBernoulli(arms=2).prior())
         laws.quantile([0.5])  # compiles also where there is no experiment yet
         try:
             for listed in Experiment.list(self.store)[-_WARM:]:
-                current = self.open(listed["name"]).state
-                posterior(current, [1.0] * current.belief.dimension if current.belief.dimension else None)
+                self._warm_up_one(listed["name"])
         except Exception:
             log.exception("warming up failed; requests will report the reason")
+
+    def _warm_up_one(self, name: str) -> None:
+        from doublesampling.live.summary import posterior
+
+        experiment = self.open(name)
+        current = experiment.state
+        context = [1.0] * current.belief.dimension if current.belief.dimension else None
+        try:
+            posterior(experiment.design, current, context)
+        except NotImportedError as problem:
+            log.warning("experiment %r can be read but not decided: %s", name, problem)
 
     def close(self) -> None:
         """Write what is waiting, then release the threads and the store."""

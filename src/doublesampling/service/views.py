@@ -8,6 +8,7 @@ import numpy as np
 from doublesampling import beliefs
 from doublesampling.errors import ContextError
 from doublesampling.live.experiment import Experiment
+from doublesampling.live.own_classes import show
 from doublesampling.live.queries import activity
 from doublesampling.live.queries.decision_pages import recent_contexts
 from doublesampling.live.session import Session
@@ -32,8 +33,8 @@ def experiment_view(experiment: Experiment, caller: Caller, current: ExperimentS
         dimension=getattr(current.belief, "dimension", None),
         binary=is_binary(current.belief),
         units=session.design.units,
-        belief=None if hidden else repr(session.design.belief),
-        policy=None if hidden else repr(session.design.policy),
+        belief=None if hidden else show(session.design.belief),
+        policy=None if hidden else show(session.design.policy),
         created_at=session.created_at,
         created_by=session.created_by,
         results=None if caller.blind else _counts(session, current),
@@ -68,14 +69,16 @@ def _counts(session: Session, current: ExperimentState) -> ExperimentCounts:
 
 def is_binary(belief: Any) -> bool:
     """Return whether rewards are 0 or 1."""
-    return isinstance(belief, beliefs.Logistic) or (isinstance(belief, beliefs.BetaBernoulli) and not belief.fractional)
+    if isinstance(belief, beliefs.BetaBernoulli):
+        return not belief.fractional
+    return bool(belief.binary)
 
 
 def arm_posteriors(
     session: Session, current: ExperimentState, context: list[float] | None
 ) -> tuple[list[dict[str, Any]], int]:
     """Return the fields of ``ArmPosterior`` for every arm, and the number of candidates of the next decision."""
-    rows = posterior(current, context)
+    rows = posterior(session.design, current, context)
     shares, candidates = next_allocation(session.design, current, context)
     arms = [
         {

@@ -60,7 +60,7 @@ def summarize(
     session = experiment.session
     context, source = choose_context(session, current, asked)
     arms, candidates = arm_posteriors(session, current, context)
-    laws = current.belief.marginals(current.belief_state, context)
+    laws = current.belief.marginals(current.belief_state, session.design.check_context(context))
     chosen = _references(current, laws.mean, reference)
     counts = state.counters.outcomes(session, len(current.arms))
     assigned = state.counters.assigned(session, len(current.arms))
@@ -70,7 +70,7 @@ def summarize(
         context=context,
         context_source=source,
         reference=reference if reference == BEST else current.arms[chosen[0][1]] if chosen else None,
-        horizon=getattr(session.design.policy, "horizon", None),
+        horizon=session.design.horizon,
         candidates=candidates,
         mood=mood([arm["next_allocation"] for arm in arms], current.active),
         arms=[

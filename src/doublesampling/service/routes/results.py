@@ -51,7 +51,7 @@ async def posterior(
 def _posterior(experiment: Experiment, current: ExperimentState, asked: list[float] | None, density: int) -> Posterior:
     context, _ = choose_context(experiment.session, current, asked)
     arms, candidates = arm_posteriors(experiment.session, current, context)
-    laws = current.belief.marginals(current.belief_state, context)
+    laws = current.belief.marginals(current.belief_state, experiment.design.check_context(context))
     lines = _densities(laws, density) if density else [None] * len(current.arms)
     return Posterior(
         version=current.version,

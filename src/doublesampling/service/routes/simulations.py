@@ -26,6 +26,7 @@ _CHUNKS = 20  # progress steps of a simulation
 _KEPT = 200  # simulations that a process keeps
 _WAITING = 5
 _STEPS = 50_000_000  # decisions in one simulation
+_OWN_STEPS = 500_000  # the same for policies of one's own, which are played in Python
 
 
 @dataclass
@@ -47,8 +48,9 @@ async def start_simulation(state: State, caller: Reader, name: str, body: Simula
     experiment = await state.experiment(name)
     design = await state.read(lambda: experiment.current_design)
     design.check_truth(body.truth)
-    if body.realizations * (body.horizon or design.usual_horizon) > _STEPS:
-        raise RefusedError("setting", f"realizations x horizon may be {_STEPS} at most. Use fewer realizations.")
+    most = _OWN_STEPS if design.has_own_classes else _STEPS
+    if body.realizations * (body.horizon or design.usual_horizon) > most:
+        raise RefusedError("setting", f"realizations x horizon may be {most} at most. Use fewer realizations.")
     jobs = [job for job in state.jobs.values() if isinstance(job, _Job)]
     if sum(job.status in ("waiting", "running") for job in jobs) >= _WAITING:
         raise RefusedError("too-many", f"{_WAITING} simulations are waiting already. Try again later.")
