@@ -98,7 +98,9 @@ def _fill(kind, first, second, out):
         elif kind == 4:
             out[i] = compiled_draws.student_draw(address, U(1), U(0), first)
         else:
-            out[i] = compiled_draws.binomial_from_uniform(compiled_draws.uniform(address, U(1), U(0)), int(first), second)
+            out[i] = compiled_draws.binomial_from_uniform(
+                compiled_draws.uniform(address, U(1), U(0)), int(first), second
+            )
 
 
 KINDS = {"uniform": 0, "normal": 1, "log gamma": 2, "logit beta": 3, "student": 4, "binomial": 5}
