@@ -23,7 +23,7 @@ cases = [
     ([ds.BernoulliBandit([0.4, 0.8]), ds.BernoulliBandit([0.3, 0.5])], None, some + others + counting, 35),
     ([ds.BernoulliBandit([0.4, 0.7, 0.8])], None, some + [ds.InformationDirected(samples=20)], 3),
     # arms that are equally good would leave it to the eighth digit of p where a binomial walk begins
-    ([ds.BernoulliBandit([0.4, 0.7, 0.8, 0.2])], ds.BetaBernoulli(arms=4, alpha=(1.1, 1.3, 1.7, 0.9), beta=1.2), some, 2),
+    ([ds.BernoulliBandit([0.4, 0.7, 0.8, 0.2])], ds.BetaBernoulli(arms=4, alpha=(1.1, 1.3, 1.7, 0.9)), some, 2),
     ([ds.BernoulliBandit([0.4, 0.8])], ds.BetaBernoulli(arms=2, discount=0.9), some, 3),
     ([ds.ChangingBernoulliBandit([[0.2, 0.8], [0.8, 0.2]], every=2)], None, some, 3),
     ([ds.PoissonBandit([1.0, 2.0])], None, some + others, 3),
