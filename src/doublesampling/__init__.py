@@ -1,4 +1,4 @@
-"""Bayesian bandits that decide by sampling twice."""
+"""Bayesian bandits that decide by sampling twice. docs/design.md follows one decision through these files."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING

@@ -37,7 +37,7 @@ class Decision:
     arm: int
     """The arm to play, counted from 0."""
     probability_optimal: FloatArray
-    """p_hat: how probably each arm is the best."""
+    """p_hat: how probably each arm is the best, as the M samples estimate it; ds.probability_optimal is exact."""
     probability_optimal_sd: FloatArray
     """sigma_hat: the deviation of the indicator that the arm is the best, sqrt(p_hat (1 - p_hat))."""
     candidates: int
@@ -97,7 +97,7 @@ def check_seed(seed: object) -> int:
 
 
 def probability_optimal(belief: Belief[S], state: S, context: ArrayLike | None = None) -> FloatArray:
-    """The probability that each arm has the highest expected reward, float array (arm), by quadrature.
+    """Return the probability that each arm has the highest expected reward, float array (arm), by a sum or quadrature.
 
     >>> import doublesampling as ds
     >>> belief = ds.BetaBernoulli(arms=2)

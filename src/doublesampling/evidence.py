@@ -45,7 +45,7 @@ class Evidence(Protocol):
 
     @property
     def words(self) -> WordArray:
-        """The random address of the decision."""
+        """The random address of the decision: seed, bandit, realization, time; uint64 array (4)."""
 
     @property
     def rng(self) -> np.random.Generator:

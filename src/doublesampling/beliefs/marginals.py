@@ -41,7 +41,7 @@ class _Drawn:
 
 @dataclass(frozen=True, eq=False)
 class Marginals(_Drawn):
-    """One law per arm. Methods take numbers or arrays and add a last axis: (..., arm)."""
+    """One law per arm, by three parameters (arm, 3), see rules/laws.py. Methods add a last axis: (..., arm)."""
 
     law: int
     parameters: FloatArray
@@ -99,7 +99,7 @@ class Marginals(_Drawn):
 
     @cached_property
     def probability_optimal(self) -> FloatArray:
-        """The probability of each arm being the best, float array (arm), by quadrature."""
+        """The probability of each arm being the best, float array (arm), exactly: by a finite sum or by quadrature."""
         return entry_points.exact_optimality(self.law, self.parameters)
 
     def estimated_optimality(self, samples: int, words: NDArray[np.uint64]) -> FloatArray:

@@ -31,7 +31,7 @@ _LONG = 10_000  # decisions, from which on the paper's rule is warned of
 
 
 class Options(TypedDict, total=False):
-    """How a simulation is run and what is recorded; none of it but ``times`` and ``keep`` changes the result."""
+    """How a simulation is run and what is recorded; a device may change results only where rounding decides."""
 
     device: str
     """"auto", "cpu" or "cuda"."""

@@ -28,6 +28,8 @@ _FALSE_ALARMS = {
 class DoubleSampling(CompiledPolicy):
     """Sample the posterior for how surely each arm is best, then play the mode of as many candidates as that is sure.
 
+    The counts of the M posterior samples that favour each arm are drawn at once, from Multinomial(M, p), p exact.
+
     ``samples`` is M; None takes the exact probabilities. ``max_candidates`` caps N = scale * log(1 / p_FA) to the base
     ``log_base``. ``false_alarm`` is how p_FA is found: "truncated-gaussian" (the paper), "markov" or "chebyshev" (the
     authors ran those two with ``log_base=math.e``). ``ties`` of the mode: "random", or to the "first" arm.
@@ -98,11 +100,11 @@ class DoubleSampling(CompiledPolicy):
 
     def choose(self, evidence: Evidence) -> Choice:
         """The mode of N candidates drawn from the estimated probabilities."""
-        form, settings, settled = self._settings
+        form, settings, without_samples = self._settings
         if self.horizon is not None and evidence.time < 1:  # asks for the time, an error where it is not known
             raise SettingError("time is counted from 1.")
         if evidence.samples_itself:
-            p, settings = evidence.probability_optimal(self.samples), settled
+            p, settings = evidence.probability_optimal(self.samples), without_samples
         else:
             p = evidence.probability_optimal(None)
         arm, number, p, votes, propensities = sample_twice(form, settings, p, evidence.words)

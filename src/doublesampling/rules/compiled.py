@@ -2,7 +2,7 @@
 
 Rules are called by machine code and through the entry points, so they go without two things that Numba does for calls
 from Python: wrappers, which take time to compile, and counting references to arrays, which takes time in
-every step. Whoever calls a rule owns the arrays; a rule makes none, but for those marked allocating.
+every step. Whoever calls a rule owns the arrays; a rule makes none.
 """
 
 from collections.abc import Callable
@@ -40,13 +40,8 @@ def inlined(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def spliced(function: Callable[P, R]) -> Callable[P, R]:
-    """A long rule with one caller, written into it before it is compiled: once, and not once more on its own."""
+    """A rule whose statements are copied into its callers; constants leave one copy of those with several."""
     return _compile(function, _nrt=False, inline="always")
-
-
-def allocating(function: Callable[P, R]) -> Callable[P, R]:
-    """A rule that makes arrays of its own; for CPUs only."""
-    return _compile(function)
 
 
 def plain(compiled: Callable[P, R]) -> Callable[P, R]:

@@ -1,4 +1,6 @@
-"""What Python calls of the rules: each makes the arrays that a rule fills, and calls code compiled for one law.
+"""What Python calls of the rules: each makes the arrays that a rule fills, and calls code compiled for its constants.
+
+More entry points: sample_twice.py, many.py, tables.py, tallies.py, updates.py.
 
 Nothing of another law, and nothing for more arms than there are, is compiled before it is needed.
 """

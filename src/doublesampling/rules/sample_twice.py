@@ -29,8 +29,8 @@ def _sample_twice(form: int) -> Callable[..., tuple[int, int]]:
         address, no_table = entry_points.address_of(words), propensities.reshape((1, propensities.size))
         policy = Policy(
             samples, cap, first_of_ties, int(settings[3]), settings[4], settings[5], 0.0, no_table
-        )  # in the order of settings_array
-        if samples > 0:
+        )  # in the order of settings_array; no form reads the table, so any array stands in for it
+        if samples > 0:  # how many of M posterior samples favour each arm, drawn at once
             quadrature.sampled_optimality(address, samples, p, votes)
         number = choosing.count_candidates(form, policy, float(address[3]), p, votes)
         mode.draw_candidates(address, number, p, votes)

@@ -1,4 +1,4 @@
-"""One decision: the arm that a policy plays, from what is known of the arms. One place for every policy and law."""
+"""One decision of a simulation, for every policy and law. ``ds.decide`` calls its parts: see sample_twice.py."""
 
 import math
 

@@ -23,11 +23,6 @@ def needs_optimality(kind: int) -> bool:
     return kind in (DOUBLE_SAMPLING, TOP_TWO)
 
 
-def counts_wins(kind: int) -> bool:
-    """Whether a policy's index comes from wins and losses."""
-    return kind in (UCB1, KL_UCB, IMED)
-
-
 def follows_recurrence(kind: int, samples: int) -> bool:
     """Whether p as a recurrence follows it is all that a policy needs."""
     return needs_optimality(kind) or kind == THOMPSON or (kind == INFORMATION_DIRECTED and samples == 0)

@@ -1,12 +1,12 @@
 """Two or three Beta arms: the probability of being optimal follows each observation exactly, in a few operations.
 
 A success turns arm i's distribution function F_i(x) into F_i(x) - x^a (1-x)^b / (a B(a, b)), a failure adds the same
-with 1/b. Put into p_j = integral of f_j prod F, the change of p_j is
+with 1/b. Put into p_j = integral of f_j prod F, p_j changes after a success of arm i by minus
 
     H_ij / a_i                 two arms,    H_ij = B(a_i + a_j, b_i + b_j) / (B(a_i, b_i) B(a_j, b_j))
     (H_ij / a_i) Q_ij          three arms,  Q_ij = P(the third arm is below a Beta(a_i + a_j, b_i + b_j) variable)
 
-and H, Q and the H of Q move by ratios and steps of the same kind. Nothing is integrated after the start.
+(a failure: plus, over b_i), and H, Q and the H of Q move by ratios and steps of the same kind. Nothing is integrated after the start.
 """
 
 import numpy as np
