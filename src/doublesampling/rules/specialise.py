@@ -1,11 +1,11 @@
 """Compile a rule for given constants: which law, which policy. What the constants do not need is not compiled.
 
 A rule whose parameters are annotated ``Constant`` is a template (one without any is only copied into its callers).
-Wherever one is called, its constants must be known when the code is compiled: a ``Constant`` parameter of the caller, or
-a value of a module. For each set of constants the rule's source is rewritten once: constants become numbers, branches
-that they decide are resolved, and calls of other templates become calls of those compiled for their constants, or, where
-they are ``spliced``, their statements. Read the source as if constants were ordinary arguments; called from Python, it
-behaves so.
+Wherever one is called, its constants must be known when the code is compiled: a ``Constant`` parameter of the caller,
+or a value of a module. For each set of constants the rule's source is rewritten once: constants become numbers,
+branches that they decide are resolved, and calls of other templates become calls of those compiled for their
+constants, or, where they are ``spliced``, their statements. Read the source as if constants were ordinary arguments;
+called from Python, it behaves so.
 
 Numba can prune such branches and inline functions itself, but it inlines everything before it prunes, and a kernel took
 fifty seconds to compile instead of one or two.

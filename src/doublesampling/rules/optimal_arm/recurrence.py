@@ -6,7 +6,8 @@ with 1/b. Put into p_j = integral of f_j prod F, p_j changes after a success of 
     H_ij / a_i                 two arms,    H_ij = B(a_i + a_j, b_i + b_j) / (B(a_i, b_i) B(a_j, b_j))
     (H_ij / a_i) Q_ij          three arms,  Q_ij = P(the third arm is below a Beta(a_i + a_j, b_i + b_j) variable)
 
-(a failure: plus, over b_i), and H, Q and the H of Q move by ratios and steps of the same kind. Nothing is integrated after the start.
+(a failure: plus, over b_i), and H, Q and the H of Q move by ratios and steps of the same kind. Nothing is integrated
+after the start.
 """
 
 import numpy as np
