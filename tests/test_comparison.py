@@ -1,5 +1,6 @@
 """The leaderboard: its measure, its order, and the command."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,14 +48,26 @@ def test_the_divergence_of_gaussian_arms_is_the_least_over_the_noise() -> None:
     assert lai_robbins(ds.GaussianBandit([0.0, 1.0]), 1000) == pytest.approx(np.log(1000) / least, rel=1e-8)
 
 
-@pytest.mark.parametrize("name", SUITES)
-def test_every_suite_plays(name: str) -> None:
-    """Two realizations, every policy; regrets are measured and times are taken."""
-    data = play(SUITES[name], horizon=12, realizations=2, seed=1, device="cpu")
-    rows = leaderboard(SUITES[name], data)
-    assert {row.policy for row in rows} == set(SUITES[name].policies(12))
+def check_suite(suite: Suite) -> None:
+    """Two realizations; regrets are measured and times are taken."""
+    data = play(suite, horizon=12, realizations=2, seed=1, device="cpu")
+    rows = leaderboard(suite, data)
+    assert {row.policy for row in rows} == set(suite.policies(12))
     assert all(np.isfinite(row.regret) and row.microseconds > 0 for row in rows)
     assert (data.late_regret >= 0.0).all()
+
+
+@pytest.mark.parametrize("number", range(len(SUITES)), ids=list(SUITES))
+def test_every_suite_plays(number: int) -> None:
+    """A few policies of each, others on the next: each policy is compiled for each kind of bandit."""
+    suite = list(SUITES.values())[number]
+    check_suite(replace(suite, policies=lambda horizon: dict(list(suite.policies(horizon).items())[number % 4 :: 4])))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SUITES)
+def test_every_policy_of_every_suite_plays(name: str) -> None:
+    check_suite(SUITES[name])
 
 
 def test_who_is_stuck() -> None:

@@ -145,11 +145,13 @@ def cuda_kernel(family: int, kind: int, form: int, law: int, sizes: Sizes) -> An
         world: Any
         prior: Any
         state: Any
+        parameters = cuda.local.array(marginals_shape, np.float64)
         if family in (TRACKED, FRESH):
             world = BernoulliWorld(worlds.means[q])
             prior = BetaPrior(priors.alpha[q], priors.beta[q], priors.track[q])
             track = cuda.local.array(TRACK_SIZE, np.float64)
-            state = BetaState(track, track, track)  # densities are not carried on a GPU: they would not fit
+            # densities are not carried on a GPU: they would not fit
+            state = BetaState(track, track, track, parameters[:, 0], parameters[:, 1])
         elif family == PAIRS:
             world = StagedWorld(worlds.means[q], worlds.every)
             prior = PairPrior(priors.first[q], priors.second[q], priors.discount)
@@ -177,7 +179,7 @@ def cuda_kernel(family: int, kind: int, form: int, law: int, sizes: Sizes) -> An
                 cuda.local.array(size, np.float64),
             )
         scratch = Scratch(
-            cuda.local.array(marginals_shape, np.float64),
+            parameters,
             cuda.local.array(priors_shape, np.float64),
             cuda.local.array(arms, np.float64),
             cuda.local.array(arms, np.float64),

@@ -188,6 +188,9 @@ class BetaState(NamedTuple):
     track: FloatArray
     panels: FloatArray
     notes: FloatArray
+    alpha: FloatArray
+    """The first two columns of the marginals: a view made once is quicker than one at every step."""
+    beta: FloatArray
 
 
 class WeightsState(NamedTuple):

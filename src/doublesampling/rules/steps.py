@@ -80,7 +80,7 @@ def beta_step(
     """A Bernoulli bandit under Beta beliefs: the arm, N and the reward."""
     state: BetaState = scratch.state
     parameters, p = scratch.parameters, scratch.p
-    alpha, beta = parameters[:, 0], parameters[:, 1]
+    alpha, beta = state.alpha, state.beta
     if family == TRACKED:
         recurrence.tracked_optimality(state.track, p)
     elif family == CARRIED:

@@ -27,13 +27,15 @@ def step_code(problem: PackedProblem, policy: PackedPolicy, carries: bool) -> in
     return steps.CARRIED if carries and kinds.needs_optimality(policy.kind) else steps.FRESH
 
 
-def _state(problem: PackedProblem, policy: PackedPolicy) -> BetaState:
+def _state(problem: PackedProblem, policy: PackedPolicy, parameters: FloatArray) -> BetaState:
     arms = problem.arms
     panels = MOST_PANELS if step_code(problem, policy, True) == steps.CARRIED else 0
     return BetaState(
         track=np.empty(problem.prior.track.size),
         panels=np.empty((panels, arms + 1, PANEL_ROWS, PANEL_NODES)),
         notes=np.empty((arms + 1, NOTE_COLUMNS)),
+        alpha=parameters[:, 0],
+        beta=parameters[:, 1],
     )
 
 

@@ -37,7 +37,7 @@ FAMILY = Family(
     beliefs=(DirichletCategorical,),
     takes=lambda bandit, belief: isinstance(bandit, CategoricalBandit) and isinstance(belief, DirichletCategorical),
     pack=_pack,
-    state=lambda problem, policy: DirichletState(
+    state=lambda problem, policy, parameters: DirichletState(
         np.empty((problem.arms, problem.dimension)), np.empty(problem.dimension)
     ),
     samples=_samples,

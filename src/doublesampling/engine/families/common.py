@@ -75,7 +75,7 @@ class Family:
     ``defaults`` maps each bandit it knows to a function from the bandit to the belief that fits it. ``takes`` says
     whether it plays a bandit with a belief; ``pack`` turns them into arrays. ``code`` is the step that a problem and a
     policy need (rules/steps.py; the flag says whether densities may be carried, as on CPUs), ``state`` what the belief
-    keeps from step to step, ``samples`` how many posterior samples a policy takes at each.
+    keeps from step to step beside its marginals, ``samples`` how many posterior samples a policy takes at each.
     """
 
     name: str
@@ -84,7 +84,7 @@ class Family:
     beliefs: tuple[type, ...]
     takes: Callable[[Any, Any], bool]
     pack: Callable[[Any, Any], PackedProblem]
-    state: Callable[[PackedProblem, PackedPolicy], Any]
+    state: Callable[[PackedProblem, PackedPolicy, FloatArray], Any]
     samples: Callable[[PackedProblem, PackedPolicy], int] = lambda problem, policy: (
         policy.settings.samples if policy.kind == kinds.INFORMATION_DIRECTED else 0
     )
@@ -98,8 +98,9 @@ class Family:
         """Return the work space of a problem and a policy; what they do not need is empty."""
         arms = problem.arms
         directed = arms if policy.kind == kinds.INFORMATION_DIRECTED else 0
+        parameters = np.zeros((arms, 3))
         return Scratch(
-            parameters=np.zeros((arms, 3)),
+            parameters=parameters,
             priors=np.empty((arms, 2)),
             truth=np.empty(arms),
             p=np.empty(arms),
@@ -111,5 +112,5 @@ class Family:
             samples=np.empty((self.samples(problem, policy), arms)),
             tally=np.empty((directed + EXTRA_ROWS, directed)),
             partial=np.empty((directed + 2, PANEL_NODES)),
-            state=self.state(problem, policy),
+            state=self.state(problem, policy, parameters),
         )

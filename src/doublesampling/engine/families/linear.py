@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from doublesampling.bandits import BernoulliBandit, GaussianBandit, LinearGaussianBandit, LogisticBandit
 from doublesampling.beliefs import Gaussian, LinearGaussian
@@ -11,8 +12,10 @@ from doublesampling.errors import SettingError
 from doublesampling.rules import laws, steps, worlds
 from doublesampling.rules.bundles import LinearWorld, WeightsPrior, WeightsState
 
+FloatArray = NDArray[np.float64]
 
-def weights_state(problem: PackedProblem, policy: PackedPolicy) -> WeightsState:
+
+def weights_state(problem: PackedProblem, policy: PackedPolicy, parameters: FloatArray) -> WeightsState:
     """Return the posterior of the weights that a realization changes in place, and what a step shows."""
     arms, size = problem.arms, problem.dimension
     return WeightsState(

@@ -37,5 +37,5 @@ FAMILY = Family(
     beliefs=tuple(_WORLDS),
     takes=lambda bandit, belief: isinstance(bandit, _WORLDS.get(type(belief), ())),
     pack=_pack,
-    state=lambda problem, policy: NoState(),
+    state=lambda problem, policy, parameters: NoState(),
 )
