@@ -9,7 +9,7 @@ from doublesampling.rules.draws import CANDIDATES, EXPLORATION, TIES, Address, m
 FloatArray = NDArray[np.float64]
 
 
-@rule
+@inlined
 def draw_candidates(address: Address, number: int, p: FloatArray, votes: NDArray[np.int64]) -> None:
     """Votes per arm of N candidates drawn from Cat(p_hat). With N = 1 this is Thompson sampling."""
     multinomial_draw(address, CANDIDATES, number, p, votes)

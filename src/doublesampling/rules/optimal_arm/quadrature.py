@@ -13,7 +13,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules.compiled import rule
+from doublesampling.rules.compiled import inlined, rule
 from doublesampling.rules.draws import OPTIMALITY, Address, multinomial_draw
 from doublesampling.rules.optimal_arm.panels import panel_densities, panel_masses
 from doublesampling.rules.optimal_arm.regions import LOWER, UPPER, Fineness, panel_bottom, survey
@@ -66,7 +66,7 @@ def probability_optimal(
     complete(floor, masses, arms)
 
 
-@rule
+@inlined
 def sampled_optimality(address: Address, samples: int, p: FloatArray, counts: NDArray[np.int64]) -> None:
     """Replace the exact p by the paper's estimate p_hat = counts / M, counts ~ Multinomial(M, p)."""
     multinomial_draw(address, OPTIMALITY, samples, p, counts)
