@@ -61,7 +61,13 @@ def check_suite(suite: Suite) -> None:
 def test_every_suite_plays(number: int) -> None:
     """A few policies of each, others on the next: each policy is compiled for each kind of bandit."""
     suite = list(SUITES.values())[number]
-    check_suite(replace(suite, policies=lambda horizon: dict(list(suite.policies(horizon).items())[number % 4 :: 4])))
+
+    def some(horizon: int) -> dict[str, Any]:
+        policies = suite.policies(horizon)
+        unit = {"Thompson sampling": policies["Thompson sampling"]}  # regrets are relative to it
+        return unit | dict(list(policies.items())[number % 4 :: 4])
+
+    check_suite(replace(suite, policies=some))
 
 
 @pytest.mark.slow
