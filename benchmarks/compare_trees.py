@@ -1,12 +1,16 @@
-"""Compare the engine of two source trees in turns: ``python benchmarks/compare_trees.py OLD/src NEW/src``.
+"""Compare the code and the engine of two source trees: ``python benchmarks/compare_trees.py OLD/src NEW/src``.
 
-Prints microseconds of processor time per decision on one thread, the best of ten, old and new in turns, and the ratio.
+Prints how many parameters functions take and how long the code is, then microseconds of processor time per decision on
+one thread: old and new in turns, a process each, the best of all rounds (five readings in each), and the ratio. On a
+shared machine readings of one tree differ by half: take eight rounds or more, and repeat a line before relying on it.
 """
 
 import argparse
+import ast
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 CASES = [
     ("2 Bernoulli arms", "DoubleSampling()", 1500),
@@ -61,15 +65,47 @@ def measure(source: str, case: tuple[str, str, int]) -> float:
     return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
+def parameters(source: str) -> list[int]:
+    """Return how many parameters each function of the package takes."""
+    found = []
+    for path in Path(source).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                a = node.args
+                found.append(len([*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, [a.vararg, a.kwarg])]))
+    return found
+
+
+def lines(source: str, folder: str) -> int:
+    """Return the number of lines of a folder's Python files."""
+    return sum(len(path.read_text().splitlines()) for path in Path(source, "doublesampling", folder).rglob("*.py"))
+
+
+def print_code(old: str, new: str) -> None:
+    """Print what can be counted in the sources."""
+    print("| | before | after |\n| --- | ---: | ---: |")
+    counts = [parameters(tree) for tree in (old, new)]
+    print("| largest number of parameters of a function |", *(f" {max(found)} |" for found in counts), sep="")
+    more = [sum(count > 10 for count in found) for found in counts]
+    print("| functions with more than 10 parameters |", *(f" {count} |" for count in more), sep="")
+    for folder in ("rules", "engine"):
+        print(f"| lines of `{folder}/` |", *(f" {lines(tree, folder)} |" for tree in (old, new)), sep="")
+    print()
+
+
 def main() -> None:
-    """Print one line per case."""
+    """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("old")
     parser.add_argument("new")
+    parser.add_argument("--rounds", type=int, default=8, help="processes per tree and line; 0 prints only the code")
     options = parser.parse_args()
+    print_code(options.old, options.new)
+    if options.rounds < 1:
+        return
     print("| problem | policy | before, µs | after, µs | ratio |\n| --- | --- | ---: | ---: | ---: |")
     for case in CASES:
-        found = [(measure(options.old, case), measure(options.new, case)) for _ in range(2)]
+        found = [(measure(options.old, case), measure(options.new, case)) for _ in range(options.rounds)]
         old, new = (min(column) for column in zip(*found, strict=True))
         print(f"| {case[0]} | `{case[1]}` | {old:.3f} | {new:.3f} | {new / old:.2f} |", flush=True)
 
