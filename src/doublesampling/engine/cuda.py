@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from doublesampling.engine.blocks import Block, Moments
 from doublesampling.engine.cuda_kernels import WARP, Launch, Sizes, Sums, add_up_warps, cuda_kernel
 from doublesampling.engine.families import FAMILIES
-from doublesampling.engine.families.common import PackedPolicy, PackedProblem
+from doublesampling.engine.packed import PackedPolicy, PackedProblem
 from doublesampling.engine.plan import Plan
 from doublesampling.rules.bundles import P_ROW, SQUARED_ROWS
 from doublesampling.rules.choose import kinds
@@ -78,8 +78,8 @@ def kernel_for(problem: PackedProblem, policy: PackedPolicy) -> Any:
         samples=family.samples(problem, policy),
         tally=problem.arms if policy.kind == kinds.INFORMATION_DIRECTED else 0,
     )
-    code = family.code(problem, policy, False)
-    return cuda_kernel(code, policy.kind, policy.form_for(problem), problem.law, sizes)
+    step_code = family.step_code(problem, policy, False)
+    return cuda_kernel(step_code, policy.kind, policy.form_for(problem), problem.law, sizes)
 
 
 def play_group(plan: Plan, group: list[int], policy: int, first: int, count: int) -> tuple[FloatArray, FloatArray]:

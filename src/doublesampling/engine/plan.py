@@ -14,13 +14,10 @@ from doublesampling import checks
 from doublesampling.beliefs import OwnBelief
 from doublesampling.custom import is_world
 from doublesampling.engine.families import FAMILIES
-from doublesampling.engine.families.common import OWN, PackedPolicy, PackedProblem
+from doublesampling.engine.packed import OWN, PackedPolicy, PackedProblem, pack_policy
 from doublesampling.errors import SettingError
-from doublesampling.given import check_policy, name_policies
+from doublesampling.given import name_policies
 from doublesampling.policies import CompiledPolicy
-from doublesampling.rules import tables
-from doublesampling.rules.bundles import Policy
-from doublesampling.rules.choose import kinds
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -28,7 +25,6 @@ IntArray = NDArray[np.int64]
 BLOCK = 64
 """Realizations that are played and averaged together. Part of every result: other blocks round differently."""
 
-_LARGEST_TABLE = 1000  # samples: 8 MB, and the smallest p_FA, about 1e-218, is still a number
 _THREAD_MEMORY = 256 * 1024  # bytes of posterior samples that a GPU thread may hold
 _LINEAR = ("linear", "logistic")  # the families that LinUCB plays
 
@@ -66,24 +62,6 @@ class Plan:
     def arms(self) -> int:
         """The largest number of arms."""
         return max(problem.arms for problem in self.problems)
-
-
-def pack_policy(policy: object, problems: Sequence[PackedProblem]) -> PackedPolicy:
-    """Return a policy as numbers, with the tables that its problems need."""
-    if not isinstance(policy, CompiledPolicy):
-        unused = Policy(0, 1, False, 0, 1.0, math.nan, 0.0, np.empty((0, 0)))
-        return PackedPolicy(OWN, OWN, unused, np.empty((0, 1)), check_policy(policy))
-    form, settings = policy.rule()
-    two_arm_counts = np.empty((0, 1))
-    if form == kinds.FALSE_ALARM and 0 < settings.samples <= _LARGEST_TABLE:
-        form = kinds.TABLE
-        alarm, samples = settings.alarm, settings.samples
-        tabled = [problem.arms == 2 and not problem.samples_itself for problem in problems]
-        if any(tabled):
-            two_arm_counts = tables.two_arm_counts(alarm, samples, settings.rate, settings.cap)
-        if not all(tabled):
-            settings = settings._replace(table=tables.false_alarm_table(alarm, samples))
-    return PackedPolicy(policy.kind, form, settings, two_arm_counts, policy)
 
 
 def _check_pair(problem: PackedProblem, policy: object) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublesampling.beliefs import OwnBelief
-from doublesampling.engine.families.common import PackedProblem
+from doublesampling.engine.packed import PackedProblem
 from doublesampling.engine.worlds import CompiledStage, OwnStage, Stage
 from doublesampling.errors import DoubleSamplingError
 from doublesampling.evidence import BeliefEvidence, Played

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublesampling.custom import World, check_step
-from doublesampling.engine.families.common import PackedProblem
+from doublesampling.engine.packed import PackedProblem
 from doublesampling.rules import dirichlet, laws, special, steps, two_parameter_laws, worlds
 from doublesampling.rules.cached import kept_for
 from doublesampling.rules.entry_points import address_of
@@ -30,21 +30,21 @@ class Stage(Protocol):
 
 
 @functools.cache
-def _show(family: int) -> Callable[..., None]:
-    @kept_for(family)
+def _show(step_code: int) -> Callable[..., None]:
+    @kept_for(step_code)
     def show(world: Any, words: WordArray, shown: FloatArray, truth: FloatArray) -> None:
         address = address_of(words)
-        if family == steps.PAIRS:
+        if step_code == steps.PAIRS:
             row = ((int(address[3]) - 1) // world.every) % world.means.shape[0]
             for a in range(truth.size):
                 truth[a] = world.means[row, a]
-        elif family == steps.WEIGHTS:
+        elif step_code == steps.WEIGHTS:
             where = (address[0], address[1], np.uint64(0) if world.shared else address[2], address[3])
             worlds.fill_context(world.context, world.path, where, shown)
             for a in range(truth.size):
                 worth = worlds.linear_mean(world.weights[a], shown)
                 truth[a] = special.logistic(worth) if world.pays == worlds.LOGIT else worth
-        elif family == steps.CATEGORIES:
+        elif step_code == steps.CATEGORIES:
             for a in range(truth.size):
                 truth[a] = dirichlet.mean_value(world.chances[a], world.values)
         else:
@@ -55,19 +55,19 @@ def _show(family: int) -> Callable[..., None]:
 
 
 @functools.cache
-def _pay(family: int, law: int) -> Callable[..., float]:
-    @kept_for(family, law)
+def _pay(step_code: int, law: int) -> Callable[..., float]:
+    @kept_for(step_code, law)
     def pay(world: Any, words: WordArray, truth: FloatArray, arm: int) -> float:
         address = address_of(words)
         paid = 0.0
-        if family == steps.PAIRS:
+        if step_code == steps.PAIRS:
             paid = two_parameter_laws.pay(law, truth[arm], arm, address)
-        elif family == steps.WEIGHTS:
+        elif step_code == steps.WEIGHTS:
             if world.pays == worlds.GAUSSIAN:
                 paid = worlds.gaussian_reward(truth[arm], world.noise[arm], arm, address)
             else:
                 paid = worlds.bernoulli_reward(truth[arm], arm, address)
-        elif family == steps.CATEGORIES:
+        elif step_code == steps.CATEGORIES:
             paid = world.values[worlds.category_of_reward(world.chances[arm], arm, address)]
         else:
             paid = worlds.bernoulli_reward(truth[arm], arm, address)
@@ -76,7 +76,7 @@ def _pay(family: int, law: int) -> Callable[..., float]:
     return pay
 
 
-_CODES = {"beta": steps.FRESH, "pairs": steps.PAIRS, "linear": steps.WEIGHTS, "logistic": steps.WEIGHTS,
+_STEP_CODES = {"beta": steps.FRESH, "pairs": steps.PAIRS, "linear": steps.WEIGHTS, "logistic": steps.WEIGHTS,
           "categorical": steps.CATEGORIES}  # fmt: skip
 
 
@@ -84,10 +84,13 @@ class CompiledStage:
     """A bandit of ours, stepped from Python."""
 
     def __init__(self, problem: PackedProblem) -> None:
-        self._world, code = problem.world, _CODES[problem.family]
-        self._shows = code == steps.WEIGHTS and problem.prior.sees_context
-        self._show, self._pay = _show(code), _pay(code, laws.BETA if problem.family == "beta" else problem.law)
-        self._shown = np.empty(problem.world.weights.shape[1] if code == steps.WEIGHTS else 0)
+        self._world, step_code = problem.world, _STEP_CODES[problem.family]
+        self._shows = step_code == steps.WEIGHTS and problem.prior.sees_context
+        self._show, self._pay = (
+            _show(step_code),
+            _pay(step_code, laws.BETA if problem.family == "beta" else problem.law),
+        )
+        self._shown = np.empty(problem.world.weights.shape[1] if step_code == steps.WEIGHTS else 0)
         self._truth = np.empty(problem.arms)
 
     def show(self, words: WordArray) -> tuple[Any, FloatArray]:

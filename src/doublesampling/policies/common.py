@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from doublesampling import checks
 from doublesampling.evidence import Evidence
 from doublesampling.rules import entry_points
-from doublesampling.rules.bundles import Policy as RuleSettings
+from doublesampling.rules.bundles import PolicySettings
 from doublesampling.rules.choose import kinds
 
 FloatArray = NDArray[np.float64]
@@ -50,7 +50,7 @@ class Rule(NamedTuple):
     """A policy as the compiled rules take it: its form (rules/choose/kinds.py) and its settings."""
 
     form: int
-    settings: RuleSettings
+    settings: PolicySettings
 
 
 class CompiledPolicy:
@@ -71,7 +71,7 @@ class CompiledPolicy:
 def rule_of(*, samples: int | None = None, ties: str = "random", setting: float = 0.0) -> Rule:
     """Return a rule with the settings that most policies have."""
     form = kinds.SAMPLES if samples else kinds.EXACT
-    return Rule(form, RuleSettings(samples or 0, 1, ties == "first", 0, 1.0, math.nan, setting, np.empty((0, 0))))
+    return Rule(form, PolicySettings(samples or 0, 1, ties == "first", 0, 1.0, math.nan, setting, np.empty((0, 0))))
 
 
 def check_samples(samples: int | None, meaning_of_none: str, most: int) -> int | None:

@@ -11,10 +11,9 @@ from doublesampling.checks import settings
 from doublesampling.errors import SettingError
 from doublesampling.evidence import Evidence
 from doublesampling.policies.common import TIES, Choice, CompiledPolicy, FloatArray, Rule, check_samples
-from doublesampling.rules import entry_points
-from doublesampling.rules.bundles import Policy as RuleSettings
+from doublesampling.rules.bundles import PolicySettings
 from doublesampling.rules.choose import candidates, kinds
-from doublesampling.rules.sample_twice import sample_twice, settings_array
+from doublesampling.rules.sample_twice import count_candidates, sample_twice, settings_array
 
 _FALSE_ALARMS = {
     ("truncated-gaussian", "log"): candidates.TRUNCATED_GAUSSIAN,
@@ -84,19 +83,16 @@ class DoubleSampling(CompiledPolicy):
         return self.scale / math.log(self.log_base)
 
     @property
-    def false_alarm_kind(self) -> int:
-        """How the rules call the way p_FA is found."""
+    def false_alarm_rule(self) -> int:
+        """The number of the rule that finds p_FA (rules/choose/candidates.py)."""
         return _FALSE_ALARMS[self.false_alarm, self.arithmetic]
 
     def number_of_candidates(self, p: FloatArray, time: int | None = None) -> int:
         """N, the number of candidates to draw from Cat(p), float array (arm)."""
-        remaining = math.nan
-        if self.horizon is not None:
-            if time is None:
-                raise SettingError("A horizon needs the time. Pass time=, the number of this decision counted from 1.")
-            remaining = float(max(self.horizon - time, 1))  # a horizon that has passed keeps asking for one more
-        kind = self.false_alarm_kind
-        return entry_points.count_candidates(p, kind, self.rate, self.max_candidates, remaining)
+        if self.horizon is not None and time is None:
+            raise SettingError("A horizon needs the time. Pass time=, the number of this decision counted from 1.")
+        form, numbers = self.compiled_settings
+        return count_candidates(form, numbers, math.nan if time is None else float(time), p)
 
     def choose(self, evidence: Evidence) -> Choice:
         """The mode of N candidates drawn from the estimated probabilities."""
@@ -114,8 +110,8 @@ class DoubleSampling(CompiledPolicy):
         """Return the form and the settings of the compiled rule."""
         horizon = math.nan if self.horizon is None else float(self.horizon)
         form = kinds.FALSE_ALARM if self.horizon is None else kinds.UNTIL_HORIZON
-        found = RuleSettings(
-            self.samples or 0, self.max_candidates, self.ties == "first", self.false_alarm_kind, self.rate, horizon,
+        found = PolicySettings(
+            self.samples or 0, self.max_candidates, self.ties == "first", self.false_alarm_rule, self.rate, horizon,
             0.0, np.empty((0, 0)),
         )  # fmt: skip
         return Rule(form, found)

@@ -21,7 +21,7 @@ class Block(NamedTuple):
     """(time): the column where a step is recorded, -1 for nowhere."""
 
 
-class Policy(NamedTuple):
+class PolicySettings(NamedTuple):
     """The settings of a policy, whatever its kind; those that a kind does not have are not looked at."""
 
     samples: int
@@ -29,7 +29,7 @@ class Policy(NamedTuple):
     cap: int
     """The largest N."""
     first_of_ties: bool
-    alarm: int
+    false_alarm_rule: int
     """How p_FA is found, see choose/candidates.py."""
     rate: float
     """Candidates per unit of ln(1 / p_FA)."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from doublesampling.rules import dirichlet, draws, laws
 from doublesampling.rules.cached import kept, kept_for
-from doublesampling.rules.choose import baselines, candidates, mode
+from doublesampling.rules.choose import baselines, mode
 from doublesampling.rules.choose import choose as choosing
 from doublesampling.rules.choose import propensities as propensities_of
 from doublesampling.rules.compiled import inlined
@@ -109,32 +109,9 @@ def estimated_optimality(p: FloatArray, samples: int, words: WordArray) -> Float
     return estimate
 
 
-@functools.cache
-def _count_candidates(alarm: int) -> Callable[..., int]:
-    @kept_for(alarm)
-    def count(p: FloatArray, rate: float, cap: int) -> int:
-        return candidates.number_of_candidates(candidates.log_false_alarm(alarm, p), rate, cap)
-
-    return count
-
-
-@kept
-def _count_until(remaining: float, p: FloatArray, cap: int) -> int:
-    return candidates.number_of_candidates_until(remaining, p, cap)
-
-
-def count_candidates(p: FloatArray, alarm: int, rate: float, cap: int, remaining: float) -> int:
-    """Return N from the doubt in p_hat; from the decisions that remain, too, where they are known (not nan)."""
-    if remaining != remaining:
-        return _count_candidates(alarm)(p, rate, cap)
-    return _count_until(remaining, p, cap)
-
-
 @kept
 def _choose_candidate(p: FloatArray, number: int, first_of_ties: bool, words: WordArray, votes: IntArray) -> int:
-    address = address_of(words)
-    mode.draw_candidates(address, number, p, votes)
-    return mode.mode(votes, first_of_ties, address)
+    return mode.mode_of_candidates(address_of(words), number, p, first_of_ties, votes)
 
 
 def choose_candidate(
@@ -147,8 +124,8 @@ def choose_candidate(
 
 
 @kept
-def _propensity_of_two(number: int, p: float, first_of_ties: bool) -> float:
-    return propensities_of.propensity_of_two(number, p, first_of_ties)
+def _fill_propensities_of_two(number: int, p: FloatArray, first_of_ties: bool, out: FloatArray) -> None:
+    propensities_of.fill_propensities_of_two(number, p, first_of_ties, out)
 
 
 @kept
@@ -165,8 +142,8 @@ def mode_propensities(number: int, p: FloatArray, first_of_ties: bool) -> FloatA
     if number == 1 or share.size == 1:
         found = share
     elif share.size == 2:
-        first = _propensity_of_two(number, share[0], first_of_ties)
-        found = np.array([first, 1.0 - first])
+        found = np.empty(2)
+        _fill_propensities_of_two(number, p[possible], first_of_ties, found)
     else:
         found = np.zeros(share.size)
         scratch = propensities_of.mode_scratch(number, share.size)

@@ -7,13 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublesampling.rules import laws, posterior
-from doublesampling.rules.bundles import Policy
 from doublesampling.rules.cached import kept, kept_for
-from doublesampling.rules.choose.choose import count_candidates
-from doublesampling.rules.choose.mode import draw_candidates, mode
-from doublesampling.rules.choose.propensities import fill_propensities_of_two
+from doublesampling.rules.choose.double_sampling import double_sampling_recorded
 from doublesampling.rules.optimal_arm import compare_whole_beta, quadrature
 from doublesampling.rules.optimal_arm.regions import EXACT
+from doublesampling.rules.sample_twice import settings_of
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -29,10 +27,7 @@ def decide_rows(law: int, form: int) -> Callable[..., None]:
         parameters: FloatArray, settings: FloatArray, words: WordArray, p: FloatArray, votes: IntArray,
         propensities: FloatArray, chosen: IntArray, survey: FloatArray, panel: FloatArray,
     ) -> None:  # fmt: skip
-        samples, first_of_ties = int(settings[0]), settings[2] > 0.0
-        policy = Policy(
-            samples, int(settings[1]), first_of_ties, int(settings[3]), settings[4], settings[5], 0.0, propensities
-        )  # in the order of sample_twice.settings_array
+        policy = settings_of(settings, propensities)
         for i in range(parameters.shape[0]):
             address = (words[i, 0], words[i, 1], words[i, 2], words[i, 3])
             row, known = p[i], False
@@ -40,13 +35,8 @@ def decide_rows(law: int, form: int) -> Callable[..., None]:
                 known = compare_whole_beta.fill_optimality(parameters[i], row)
             if not known:
                 quadrature.probability_optimal(law, parameters[i], EXACT, row, survey, panel)
-            if samples > 0:
-                quadrature.sampled_optimality(address, samples, row, votes[i])
-            number = count_candidates(form, policy, float(address[3]), row, votes[i])
-            draw_candidates(address, number, row, votes[i])
-            chosen[i, 0], chosen[i, 1] = mode(votes[i], first_of_ties, address), number
-            if row.size == 2:
-                fill_propensities_of_two(number, row, first_of_ties, propensities[i])
+            arm, number = double_sampling_recorded(form, policy, address, row, votes[i], propensities[i])
+            chosen[i, 0], chosen[i, 1] = arm, number
 
     return play
 

@@ -1,4 +1,8 @@
-"""Double sampling in one compiled call: the estimate, N, the candidates, their mode and the propensities."""
+"""Double sampling as Python calls it: one decision with its record, or only the number of candidates.
+
+The settings of a policy are passed as one array of numbers: at every call from Python, Numba looks at the type of each
+argument, and it looks at a named tuple field by field.
+"""
 
 import functools
 from collections.abc import Callable
@@ -7,16 +11,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublesampling.rules import entry_points
-from doublesampling.rules.bundles import Policy
+from doublesampling.rules.bundles import PolicySettings
 from doublesampling.rules.cached import kept_for
-from doublesampling.rules.choose import choose as choosing
-from doublesampling.rules.choose import mode
-from doublesampling.rules.choose import propensities as propensities_of
-from doublesampling.rules.optimal_arm import quadrature
+from doublesampling.rules.choose import double_sampling
+from doublesampling.rules.compiled import spliced
+from doublesampling.rules.specialise import specialised
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 WordArray = NDArray[np.uint64]
+
+
+def settings_array(policy: PolicySettings) -> FloatArray:
+    """Return the settings of double sampling as numbers, in the order of their fields; the table is left out."""
+    return np.array(policy[:6], dtype=np.float64)
+
+
+@specialised(spliced)
+def settings_of(numbers: FloatArray, no_table: FloatArray) -> PolicySettings:
+    """Return the settings that settings_array wrote. Nothing reads the table: any array (row, column) stands for it."""
+    return PolicySettings(
+        int(numbers[0]), int(numbers[1]), numbers[2] > 0.0, int(numbers[3]), numbers[4], numbers[5], 0.0, no_table
+    )
 
 
 @functools.cache
@@ -25,25 +41,11 @@ def _sample_twice(form: int) -> Callable[..., tuple[int, int]]:
     def play(
         settings: FloatArray, words: WordArray, p: FloatArray, votes: IntArray, propensities: FloatArray
     ) -> tuple[int, int]:
-        samples, cap, first_of_ties = int(settings[0]), int(settings[1]), settings[2] > 0.0
-        address, no_table = entry_points.address_of(words), propensities.reshape((1, propensities.size))
-        policy = Policy(
-            samples, cap, first_of_ties, int(settings[3]), settings[4], settings[5], 0.0, no_table
-        )  # in the order of settings_array; no form reads the table, so any array stands in for it
-        if samples > 0:  # how many of M posterior samples favour each arm, drawn at once
-            quadrature.sampled_optimality(address, samples, p, votes)
-        number = choosing.count_candidates(form, policy, float(address[3]), p, votes)
-        mode.draw_candidates(address, number, p, votes)
-        if p.size == 2:
-            propensities_of.fill_propensities_of_two(number, p, first_of_ties, propensities)
-        return mode.mode(votes, first_of_ties, address), number
+        address = entry_points.address_of(words)
+        policy = settings_of(settings, propensities.reshape((1, propensities.size)))
+        return double_sampling.double_sampling_recorded(form, policy, address, p, votes, propensities)
 
     return play
-
-
-def settings_array(policy: Policy) -> FloatArray:
-    """Return the settings of double sampling as sample_twice takes them."""
-    return np.array(policy[:6], dtype=np.float64)
 
 
 def sample_twice(
@@ -59,3 +61,19 @@ def sample_twice(
     if arms > 2:
         propensities = entry_points.mode_propensities(number, estimate, settings[2] > 0.0)
     return arm, number, estimate, votes, propensities
+
+
+@functools.cache
+def _count_candidates(form: int) -> Callable[..., int]:
+    @kept_for(form)
+    def count(settings: FloatArray, time: float, p: FloatArray, votes: IntArray) -> int:
+        policy = settings_of(settings, p.reshape((1, p.size)))
+        return double_sampling.count_candidates(form, policy, time, p, votes)
+
+    return count
+
+
+def count_candidates(form: int, settings: FloatArray, time: float, p: FloatArray) -> int:
+    """Return N from the doubt in p; only the form that knows a horizon looks at the time."""
+    given = np.ascontiguousarray(p, dtype=np.float64)
+    return _count_candidates(form)(settings, time, given, np.empty(given.size, dtype=np.int64))

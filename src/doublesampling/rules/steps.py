@@ -1,7 +1,7 @@
 """One step of a realization: look, decide, be paid, learn. One rule per family of beliefs, for CPUs and GPUs.
 
-``family``, ``kind`` and ``form`` (the policy) and ``law`` are constants where a step is compiled: what they do not need
-is left out.
+``step_code`` (below), ``kind`` and ``form`` (the policy, choose/kinds.py) and ``law`` (laws.py) are constants where a
+step is compiled: what they do not need is left out.
 """
 
 import math
@@ -20,7 +20,7 @@ from doublesampling.rules.bundles import (
     DirichletState,
     LinearWorld,
     PairPrior,
-    Policy,
+    PolicySettings,
     Scratch,
     StagedWorld,
     WeightsPrior,
@@ -37,8 +37,8 @@ from doublesampling.rules.specialise import Constant, specialised
 
 FloatArray = NDArray[np.float64]
 
-# families: how a belief is followed. Beta arms find p by the recurrence of two or three arms, by carried densities, or
-# anew at every step; pairs of numbers may forget, and the world may move; weights may forget; categories
+# step codes: how a step follows its belief. Beta arms find p by the recurrence of two or three arms, by carried
+# densities, or anew at every step; pairs of numbers may forget, and the world may move; weights may forget; categories
 TRACKED, CARRIED, FRESH, PAIRS, WEIGHTS, FORGETTING_WEIGHTS, CATEGORIES = range(7)
 
 
@@ -50,7 +50,7 @@ def begin(scratch: Scratch) -> None:
 
 
 @specialised(spliced)
-def begin_beta(family: Constant, world: BernoulliWorld, prior: BetaPrior, scratch: Scratch) -> float:
+def begin_beta(step_code: Constant, world: BernoulliWorld, prior: BetaPrior, scratch: Scratch) -> float:
     """Beta arms at their prior; returns the best mean."""
     begin(scratch)
     best = world.means[0]
@@ -64,44 +64,44 @@ def begin_beta(family: Constant, world: BernoulliWorld, prior: BetaPrior, scratc
         scratch.truth[a] = world.means[a]
         best = max(best, world.means[a])
     state: BetaState = scratch.state
-    if family == TRACKED:
+    if step_code == TRACKED:
         for i in range(prior.track.size):
             state.track[i] = prior.track[i]
-    if family == CARRIED:
+    if step_code == CARRIED:
         carried_densities.begin(state.notes)
     return best
 
 
 @specialised(spliced)
 def beta_step(
-    family: Constant, kind: Constant, form: Constant, address: Address, world: BernoulliWorld, policy: Policy,
-    scratch: Scratch,
+    step_code: Constant, kind: Constant, form: Constant, address: Address, world: BernoulliWorld,
+    policy: PolicySettings, scratch: Scratch,
 ) -> tuple[int, int, float]:  # fmt: skip
     """A Bernoulli bandit under Beta beliefs: the arm, N and the reward."""
     state: BetaState = scratch.state
     parameters, p = scratch.parameters, scratch.p
     alpha, beta = state.alpha, state.beta
-    if family == TRACKED:
+    if step_code == TRACKED:
         recurrence.tracked_optimality(state.track, p)
-    elif family == CARRIED:
+    elif step_code == CARRIED:
         carried_densities.carried_optimality(parameters, p, scratch.survey, state.panels, state.notes)
     elif kind == kinds.DOUBLE_SAMPLING or kind == kinds.TOP_TWO:
         quadrature.probability_optimal(laws.BETA, parameters, QUICK_BETA, p, scratch.survey, scratch.panel)
     number = 1
-    if family == TRACKED and kind == kinds.THOMPSON:
+    if step_code == TRACKED and kind == kinds.THOMPSON:
         arm = one_candidate(policy, address, p, scratch.votes)
-    elif family == TRACKED and kind == kinds.INFORMATION_DIRECTED:
+    elif step_code == TRACKED and kind == kinds.INFORMATION_DIRECTED:
         recurrence.tally(alpha, beta, state.track, scratch.tally)
         arm = directed_choice(address, scratch.tally)
     else:
         arm, number = choose(kind, form, laws.BETA, policy, address, scratch)
     paid = worlds.bernoulli_reward(world.means[arm], arm, address)
-    if family == TRACKED:
+    if step_code == TRACKED:
         if p.size == 2:
             recurrence.follow_two(alpha, beta, state.track, arm, paid > 0.5)
         else:
             recurrence.follow_three(alpha, beta, state.track, arm, paid > 0.5)
-    elif family == CARRIED:
+    elif step_code == CARRIED:
         carried_densities.carry(parameters, arm, paid > 0.5, state.panels, state.notes)
     alpha[arm], beta[arm] = posterior.beta_update(alpha[arm], beta[arm], paid)
     return arm, number, paid
@@ -123,7 +123,7 @@ def begin_pairs(prior: PairPrior, scratch: Scratch) -> None:
 @specialised(spliced)
 def pairs_step(
     kind: Constant, form: Constant, law: Constant, address: Address, world: StagedWorld, prior: PairPrior,
-    policy: Policy, scratch: Scratch,
+    policy: PolicySettings, scratch: Scratch,
 ) -> tuple[int, int, float, float]:  # fmt: skip
     """Rewards of 0 and 1, counts or waiting times, where beliefs may forget and means may move.
 
@@ -196,8 +196,8 @@ def look(address: Address, world: LinearWorld, prior: WeightsPrior, scratch: Scr
 
 @specialised(spliced)
 def linear_step(
-    family: Constant, kind: Constant, form: Constant, law: Constant, address: Address, world: LinearWorld,
-    prior: WeightsPrior, policy: Policy, scratch: Scratch,
+    step_code: Constant, kind: Constant, form: Constant, law: Constant, address: Address, world: LinearWorld,
+    prior: WeightsPrior, policy: PolicySettings, scratch: Scratch,
 ) -> tuple[int, int, float, float]:  # fmt: skip
     """Any world that pays x^T w, under beliefs about w: the arm, N, the reward, the best arm's mean.
 
@@ -213,7 +213,7 @@ def linear_step(
     else:
         paid = worlds.bernoulli_reward(scratch.truth[arm], arm, address)
     mean, root, alpha, beta = state.mean, state.root, state.alpha, state.beta
-    if family == FORGETTING_WEIGHTS:
+    if step_code == FORGETTING_WEIGHTS:
         for a in range(alpha.size):
             alpha[a], beta[a] = posterior.nig_forget(mean[a], root[a], alpha[a], beta[a], prior.anchors[a], state.work)
     if law == laws.LOGISTIC:
@@ -241,8 +241,8 @@ def begin_categories(world: CategoricalWorld, prior: DirichletPrior, scratch: Sc
 
 @specialised(spliced)
 def categories_step(
-    kind: Constant, form: Constant, address: Address, world: CategoricalWorld, prior: DirichletPrior, policy: Policy,
-    scratch: Scratch,
+    kind: Constant, form: Constant, address: Address, world: CategoricalWorld, prior: DirichletPrior,
+    policy: PolicySettings, scratch: Scratch,
 ) -> tuple[int, int, float]:  # fmt: skip
     """Rewards in categories: sampling one as the paper writes it. The arm, N and the reward."""
     state: DirichletState = scratch.state
@@ -263,13 +263,13 @@ def categories_step(
 
 
 @specialised(spliced)
-def begin_realization(family: Constant, world: Any, prior: Any, scratch: Scratch) -> float:
+def begin_realization(step_code: Constant, world: Any, prior: Any, scratch: Scratch) -> float:
     """Put the arms at their prior; returns the best mean, where the world does not change it at every step."""
-    if family in (TRACKED, CARRIED, FRESH):
-        return begin_beta(family, world, prior, scratch)
-    if family == CATEGORIES:
+    if step_code in (TRACKED, CARRIED, FRESH):
+        return begin_beta(step_code, world, prior, scratch)
+    if step_code == CATEGORIES:
         return begin_categories(world, prior, scratch)
-    if family == PAIRS:
+    if step_code == PAIRS:
         begin_pairs(prior, scratch)
     else:
         begin_weights(prior, scratch)
@@ -278,16 +278,16 @@ def begin_realization(family: Constant, world: Any, prior: Any, scratch: Scratch
 
 @specialised(spliced)
 def step(
-    family: Constant, kind: Constant, form: Constant, law: Constant, address: Address, world: Any, prior: Any,
-    policy: Policy, scratch: Scratch, best: float,
+    step_code: Constant, kind: Constant, form: Constant, law: Constant, address: Address, world: Any, prior: Any,
+    policy: PolicySettings, scratch: Scratch, best: float,
 ) -> tuple[int, int, float, float]:  # fmt: skip
     """Play one step of any family: the arm, N, the reward, the best mean; best is that of the step before."""
-    if family == PAIRS:
+    if step_code == PAIRS:
         return pairs_step(kind, form, law, address, world, prior, policy, scratch)
-    if family in (WEIGHTS, FORGETTING_WEIGHTS):
-        return linear_step(family, kind, form, law, address, world, prior, policy, scratch)
-    if family == CATEGORIES:
+    if step_code in (WEIGHTS, FORGETTING_WEIGHTS):
+        return linear_step(step_code, kind, form, law, address, world, prior, policy, scratch)
+    if step_code == CATEGORIES:
         arm, number, paid = categories_step(kind, form, address, world, prior, policy, scratch)
     else:
-        arm, number, paid = beta_step(family, kind, form, address, world, policy, scratch)
+        arm, number, paid = beta_step(step_code, kind, form, address, world, policy, scratch)
     return arm, number, paid, best

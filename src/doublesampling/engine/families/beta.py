@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from doublesampling.bandits import BernoulliBandit
 from doublesampling.beliefs import BetaBernoulli
-from doublesampling.engine.families.common import Family, PackedPolicy, PackedProblem
+from doublesampling.engine.families.common import Family
+from doublesampling.engine.packed import PackedPolicy, PackedProblem
 from doublesampling.rules import entry_points, laws, steps
 from doublesampling.rules.bundles import BernoulliWorld, BetaPrior, BetaState
 from doublesampling.rules.choose import kinds
@@ -82,7 +83,7 @@ def _pack(bandit: BernoulliBandit, belief: BetaBernoulli) -> PackedProblem:
 
 FAMILY = Family(
     name="beta",
-    code=step_code,
+    step_code=step_code,
     defaults={BernoulliBandit: lambda bandit: BetaBernoulli(arms=bandit.arms)},
     beliefs=(BetaBernoulli,),
     takes=lambda bandit, belief: (

@@ -5,7 +5,8 @@ import numpy as np
 from doublesampling.bandits import CategoricalBandit
 from doublesampling.beliefs import DirichletCategorical
 from doublesampling.beliefs.marginals import draws_that_fit
-from doublesampling.engine.families.common import Family, PackedPolicy, PackedProblem
+from doublesampling.engine.families.common import Family
+from doublesampling.engine.packed import PackedPolicy, PackedProblem
 from doublesampling.errors import SettingError
 from doublesampling.rules import laws, steps
 from doublesampling.rules.bundles import CategoricalWorld, DirichletPrior, DirichletState
@@ -32,7 +33,7 @@ def _pack(bandit: CategoricalBandit, belief: DirichletCategorical) -> PackedProb
 
 FAMILY = Family(
     name="categorical",
-    code=lambda problem, policy, carries: steps.CATEGORIES,
+    step_code=lambda problem, policy, carries: steps.CATEGORIES,
     defaults={CategoricalBandit: lambda bandit: DirichletCategorical(arms=bandit.arms, values=bandit.values)},
     beliefs=(DirichletCategorical,),
     takes=lambda bandit, belief: isinstance(bandit, CategoricalBandit) and isinstance(belief, DirichletCategorical),

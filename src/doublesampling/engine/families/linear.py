@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from doublesampling.bandits import BernoulliBandit, GaussianBandit, LinearGaussianBandit, LogisticBandit
 from doublesampling.beliefs import Gaussian, LinearGaussian
-from doublesampling.engine.families.common import Family, PackedPolicy, PackedProblem
+from doublesampling.engine.families.common import Family
+from doublesampling.engine.packed import PackedPolicy, PackedProblem
 from doublesampling.errors import SettingError
 from doublesampling.rules import laws, steps, worlds
 from doublesampling.rules.bundles import LinearWorld, WeightsPrior, WeightsState
@@ -74,7 +75,9 @@ def pack_world(bandit: Any) -> LinearWorld:
 
 FAMILY = Family(
     name="linear",
-    code=lambda problem, policy, carries: steps.FORGETTING_WEIGHTS if problem.prior.anchors.size else steps.WEIGHTS,
+    step_code=lambda problem, policy, carries: (
+        steps.FORGETTING_WEIGHTS if problem.prior.anchors.size else steps.WEIGHTS
+    ),
     defaults={
         GaussianBandit: lambda bandit: Gaussian(arms=bandit.arms),
         LinearGaussianBandit: lambda bandit: LinearGaussian(arms=bandit.arms, dimension=bandit.dimension),

@@ -4,8 +4,9 @@ import numpy as np
 
 from doublesampling.bandits import LogisticBandit
 from doublesampling.beliefs import Logistic
-from doublesampling.engine.families.common import Family, PackedProblem
+from doublesampling.engine.families.common import Family
 from doublesampling.engine.families.linear import check_dimension, pack_world, weights_state
+from doublesampling.engine.packed import PackedProblem
 from doublesampling.rules import laws, steps
 from doublesampling.rules.bundles import WeightsPrior
 
@@ -21,7 +22,7 @@ def _pack(bandit: LogisticBandit, belief: Logistic) -> PackedProblem:
 
 FAMILY = Family(
     name="logistic",
-    code=lambda problem, policy, carries: steps.WEIGHTS,
+    step_code=lambda problem, policy, carries: steps.WEIGHTS,
     defaults={LogisticBandit: lambda bandit: Logistic(arms=bandit.arms, dimension=bandit.dimension)},
     beliefs=(Logistic,),
     takes=lambda bandit, belief: isinstance(bandit, LogisticBandit) and isinstance(belief, Logistic),

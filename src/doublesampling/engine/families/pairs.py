@@ -6,7 +6,8 @@ import numpy as np
 
 from doublesampling.bandits import BernoulliBandit, ChangingBernoulliBandit, ExponentialBandit, PoissonBandit
 from doublesampling.beliefs import BetaBernoulli, GammaExponential, GammaPoisson
-from doublesampling.engine.families.common import Family, PackedProblem
+from doublesampling.engine.families.common import Family
+from doublesampling.engine.packed import PackedProblem
 from doublesampling.rules import steps
 from doublesampling.rules.bundles import NoState, PairPrior, StagedWorld
 
@@ -28,7 +29,7 @@ def _pack(bandit: Any, belief: Any) -> PackedProblem:
 
 FAMILY = Family(
     name="pairs",
-    code=lambda problem, policy, carries: steps.PAIRS,
+    step_code=lambda problem, policy, carries: steps.PAIRS,
     defaults={
         PoissonBandit: lambda bandit: GammaPoisson(arms=bandit.arms),
         ExponentialBandit: lambda bandit: GammaExponential(arms=bandit.arms),

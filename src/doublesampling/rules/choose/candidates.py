@@ -86,27 +86,27 @@ def false_alarm_in_double(p: float, p_best: float) -> float:
 
 
 @rule
-def false_alarm(kind: int, p: float, p_best: float, rest: float) -> float:
+def false_alarm(false_alarm_rule: int, p: float, p_best: float, rest: float) -> float:
     """p_FA of one arm; 0 where it is smaller than any number."""
-    if kind == TRUNCATED_GAUSSIAN_IN_DOUBLE:
+    if false_alarm_rule == TRUNCATED_GAUSSIAN_IN_DOUBLE:
         return false_alarm_in_double(p, p_best)
-    return math.exp(_log_false_alarm_of_arm(kind, p, p_best, rest))
+    return math.exp(_log_false_alarm_of_arm(false_alarm_rule, p, p_best, rest))
 
 
 @rule
-def _log_false_alarm_of_arm(kind: int, p: float, p_best: float, rest: float) -> float:
-    if kind == MARKOV:
+def _log_false_alarm_of_arm(false_alarm_rule: int, p: float, p_best: float, rest: float) -> float:
+    if false_alarm_rule == MARKOV:
         return log_false_alarm_markov(p, p_best)
-    if kind == CHEBYSHEV:
+    if false_alarm_rule == CHEBYSHEV:
         return log_false_alarm_chebyshev(p, p_best)
     return log_false_alarm_gaussian(p, p_best, rest)
 
 
 @rule
-def log_false_alarm(kind: int, p: FloatArray) -> float:
+def log_false_alarm(false_alarm_rule: int, p: FloatArray) -> float:
     """log p_FA, the average of every arm's p_FA but the leader's."""
     best = leader(p)
-    if kind == TRUNCATED_GAUSSIAN_IN_DOUBLE:
+    if false_alarm_rule == TRUNCATED_GAUSSIAN_IN_DOUBLE:
         doubtful = 0.0
         for a in range(p.size):
             if a != best:
@@ -121,7 +121,7 @@ def log_false_alarm(kind: int, p: FloatArray) -> float:
     for a in range(p.size):
         if a == best:
             continue
-        value = _log_false_alarm_of_arm(kind, p[a], p[best], rest)
+        value = _log_false_alarm_of_arm(false_alarm_rule, p[a], p[best], rest)
         if value > largest:  # a running log-sum-exp, scaled by the largest term so far
             total = 1.0 + total * math.exp(largest - value)
             largest = value
@@ -131,7 +131,7 @@ def log_false_alarm(kind: int, p: FloatArray) -> float:
 
 
 @inlined
-def log_false_alarm_of_counts(alarms: FloatArray, counts: NDArray[np.int64]) -> float:
+def log_false_alarm_of_counts(table: FloatArray, counts: NDArray[np.int64]) -> float:
     """The same from a table of p_FA by (count of the arm, count of the leader) of the M samples."""
     best = 0
     for a in range(1, counts.size):
@@ -140,7 +140,7 @@ def log_false_alarm_of_counts(alarms: FloatArray, counts: NDArray[np.int64]) -> 
     total = 0.0
     for a in range(counts.size):
         if a != best:
-            total += alarms[counts[a], counts[best]]
+            total += table[counts[a], counts[best]]
     return math.log(total / (counts.size - 1)) if total > 0.0 else -math.inf
 
 
@@ -152,18 +152,18 @@ def _whole(count: float, cap: int) -> int:
 
 
 @rule
-def number_of_candidates(log_alarm: float, rate: float, cap: int) -> int:
+def number_of_candidates(log_p_fa: float, rate: float, cap: int) -> int:
     """N = floor(rate ln(1 / p_FA)), at least 1 and at most the cap (the paper's N_{t+1}).
 
     rate is the scale over the natural logarithm of the base: 1 / ln 10 in the paper.
     """
-    return _whole(-rate * log_alarm, cap)
+    return _whole(-rate * log_p_fa, cap)
 
 
 @rule
-def number_from_alarm(alarm: float, rate: float, cap: int) -> int:
+def number_from_false_alarm(p_fa: float, rate: float, cap: int) -> int:
     """N from p_FA itself; none at all is as sure as can be."""
-    return number_of_candidates(math.log(alarm) if alarm > 0.0 else -math.inf, rate, cap)
+    return number_of_candidates(math.log(p_fa) if p_fa > 0.0 else -math.inf, rate, cap)
 
 
 @rule

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublesampling.rules import laws
-from doublesampling.rules.bundles import Policy, Scratch
+from doublesampling.rules.bundles import PolicySettings, Scratch
 from doublesampling.rules.choose import kinds
 from doublesampling.rules.choose.baselines import (
     bayes_ucb_log_tail,
@@ -18,27 +18,12 @@ from doublesampling.rules.choose.baselines import (
     second_of_two,
     ucb1_index,
 )
-from doublesampling.rules.choose.candidates import (
-    log_false_alarm,
-    log_false_alarm_of_counts,
-    number_of_candidates,
-    number_of_candidates_until,
-)
+from doublesampling.rules.choose.double_sampling import double_sampling, play_candidates
 from doublesampling.rules.choose.information_directed import directed_choice, tally_draws, tally_exactly
-from doublesampling.rules.choose.mode import draw_candidates, explore, mode
-from doublesampling.rules.compiled import inlined, rule, spliced
-from doublesampling.rules.draws import (
-    CANDIDATES,
-    OPTIMALITY,
-    POSTERIOR,
-    TIES,
-    Address,
-    binomial_from_uniform,
-    logit_beta_draw,
-    uniform,
-)
+from doublesampling.rules.choose.mode import explore, mode, mode_of_candidates
+from doublesampling.rules.compiled import rule, spliced
+from doublesampling.rules.draws import POSTERIOR, Address, logit_beta_draw
 from doublesampling.rules.optimal_arm import compare_beta_gamma
-from doublesampling.rules.optimal_arm.quadrature import sampled_optimality
 from doublesampling.rules.optimal_arm.regions import QUICK_BETA
 from doublesampling.rules.specialise import Constant, specialised
 
@@ -48,7 +33,7 @@ IntArray = NDArray[np.int64]
 
 @specialised(spliced)
 def choose(
-    kind: Constant, form: Constant, law: Constant, policy: Policy, address: Address, scratch: Scratch
+    kind: Constant, form: Constant, law: Constant, policy: PolicySettings, address: Address, scratch: Scratch
 ) -> tuple[int, int]:
     """The arm and N. ``kind``, ``form`` and ``law`` are constants where this is compiled: only what they need is.
 
@@ -57,7 +42,10 @@ def choose(
     """
     number = 1
     if kind == kinds.DOUBLE_SAMPLING:
-        arm, number = double_sampling(form, law, policy, address, scratch)
+        if law == laws.SAMPLED:  # p is an estimate from samples already
+            arm, number = play_candidates(form, policy, address, scratch.p, scratch.votes)
+        else:
+            arm, number = double_sampling(form, policy, address, scratch.p, scratch.votes)
     elif kind == kinds.TOP_TWO:
         arm = second_of_two(
             address, one_candidate(policy, address, scratch.p, scratch.votes), policy.setting, scratch.p
@@ -73,62 +61,15 @@ def choose(
     return arm, number
 
 
-@inlined
-def _double_sampling_of_two(policy: Policy, address: Address, p: FloatArray) -> tuple[int, int]:
-    """The same with two arms, written out: the table holds N by how many of the M samples favour the first arm."""
-    # both at once: neither waits for the other
-    first, second = uniform(address, OPTIMALITY, np.uint64(0)), uniform(address, CANDIDATES, np.uint64(0))
-    samples = policy.samples
-    count = binomial_from_uniform(first, samples, p[0])
-    p[0] = count / samples
-    p[1] = (samples - count) / samples
-    number = int(policy.table[count, 0])
-    twice = 2 * binomial_from_uniform(second, number, p[0])
-    if twice == number and not policy.first_of_ties:
-        return int(uniform(address, TIES, np.uint64(0)) * 2.0), number
-    return 0 if twice >= number else 1, number
-
-
-@specialised(spliced)
-def double_sampling(
-    form: Constant, law: Constant, policy: Policy, address: Address, scratch: Scratch
-) -> tuple[int, int]:
-    """The arm and N, and their p: it holds the exact probabilities and is left holding the estimate."""
-    p, votes = scratch.p, scratch.votes
-    if form == kinds.TWO_ARM_TABLE:
-        arm, number = _double_sampling_of_two(policy, address, p)
-    else:
-        if law != laws.SAMPLED:  # noqa: SIM102 - where only samples tell, p is the estimate already
-            if policy.samples > 0:
-                sampled_optimality(address, policy.samples, p, votes)
-        number = count_candidates(form, policy, float(address[3]), p, votes)
-        draw_candidates(address, number, p, votes)
-        arm = mode(votes, policy.first_of_ties, address)
-    return arm, number
-
-
-@specialised(spliced)
-def count_candidates(form: Constant, policy: Policy, time: float, p: FloatArray, votes: IntArray) -> int:
-    """N from an estimate p; where it came from M samples, votes holds their counts."""
-    if form == kinds.TABLE:
-        number = number_of_candidates(log_false_alarm_of_counts(policy.table, votes), policy.rate, policy.cap)
-    elif form == kinds.UNTIL_HORIZON:
-        number = number_of_candidates_until(max(policy.horizon - time, 1.0), p, policy.cap)
-    else:
-        number = number_of_candidates(log_false_alarm(policy.alarm, p), policy.rate, policy.cap)
-    return number
-
-
 @rule
-def one_candidate(policy: Policy, address: Address, p: FloatArray, votes: IntArray) -> int:
-    """Thompson sampling where p is known: double sampling's choice with N = 1."""
-    draw_candidates(address, min(policy.cap, 1), p, votes)
-    return mode(votes, policy.first_of_ties, address)
+def one_candidate(policy: PolicySettings, address: Address, p: FloatArray, votes: IntArray) -> int:
+    """Return Thompson sampling's arm where p is known: double sampling's choice with N = 1."""
+    return mode_of_candidates(address, min(policy.cap, 1), p, policy.first_of_ties, votes)
 
 
 @specialised(spliced)
 def fill_values(
-    kind: Constant, form: Constant, law: Constant, policy: Policy, address: Address, scratch: Scratch
+    kind: Constant, form: Constant, law: Constant, policy: PolicySettings, address: Address, scratch: Scratch
 ) -> None:
     """A number per arm, the largest of which is played."""
     parameters, values = scratch.parameters, scratch.values
@@ -158,7 +99,7 @@ def fill_values(
 
 
 @specialised(spliced)
-def fill_quantiles(form: Constant, law: Constant, policy: Policy, address: Address, scratch: Scratch) -> None:
+def fill_quantiles(form: Constant, law: Constant, policy: PolicySettings, address: Address, scratch: Scratch) -> None:
     """Bayes-UCB's quantiles; each search starts where the arm's last one ended.
 
     With samples, the k-th of M sorted posterior draws has the law of the quantile at a Beta(k, M - k + 1) level: one

@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 from doublesampling.rules import laws
 from doublesampling.rules.compiled import inlined, rule
 from doublesampling.rules.draws import EXPLORATION, Address, uniform
-from doublesampling.rules.optimal_arm.panels import gather_upward, node_of, panel_densities, panel_masses
-from doublesampling.rules.optimal_arm.regions import CENTRE, UPPER, Fineness, edge, panel_bottom, survey
+from doublesampling.rules.optimal_arm.panels import add_panel, gather_upward, node_of, panel_densities
+from doublesampling.rules.optimal_arm.regions import CENTRE, UPPER, Fineness, edge, panel_bottom, survey_arms
 from doublesampling.rules.specialise import Constant, specialised
 
 FloatArray = NDArray[np.float64]
 
 EXTRA_ROWS = 4  # of work space below one row per arm: how probably best, regret, information, chance of being played
 _SAME = 1e-4  # ratios this near are equal: quadrature and samples do not tell them apart
-_CERTAIN = 1e-12  # a probability that is as good as none
+_NEGLIGIBLE = 1e-12  # a probability that is as good as none
 
 
 @rule
@@ -64,11 +64,11 @@ def tally_draws(draws: FloatArray, work: FloatArray) -> None:
 @rule
 def _panel_tally(count: int, rewards: FloatArray, panel: FloatArray, partial: FloatArray, work: FloatArray) -> None:
     """Add one panel: each arm's chance to be the best at a node, times what every arm is expected to pay then."""
-    panel_masses(count, panel, work[count])
+    add_panel(count, panel, work[count])
     for a in range(count):  # below a reward its mean is what is left of the mean, over what is left of the probability
         for j in range(rewards.size):
             below = panel[a, 1, j]
-            partial[a, j] = min(partial[a, j] / below, rewards[j]) if below > _CERTAIN else 0.0
+            partial[a, j] = min(partial[a, j] / below, rewards[j]) if below > _NEGLIGIBLE else 0.0
     for b in range(count):
         shares = panel[b, 2]
         for a in range(count):
@@ -108,31 +108,31 @@ def _complete_tally(law: Constant, parameters: FloatArray, work: FloatArray) -> 
 
 @specialised(rule)
 def tally_exactly(
-    law: Constant, parameters: FloatArray, fineness: Fineness, arms: FloatArray, panel: FloatArray, partial: FloatArray,
-    work: FloatArray,
+    law: Constant, parameters: FloatArray, fineness: Fineness, survey: FloatArray, panel: FloatArray,
+    partial: FloatArray, work: FloatArray,
 ) -> None:  # fmt: skip
-    """The same by quadrature. Work space: arms and panel as in probability_optimal, partial (arm + 2, node)."""
+    """The same by quadrature. Work space: survey and panel as in probability_optimal, partial (arm + 2, node)."""
     count = parameters.shape[0]
-    floor = survey(law, parameters, fineness, arms)
+    floor = survey_arms(law, parameters, fineness, survey)
     shift = 0.0
     if law == laws.STUDENT or law == laws.LOGISTIC:
-        shift = parameters[0, 0] - arms[0, CENTRE]
+        shift = parameters[0, 0] - survey[0, CENTRE]
     top = -math.inf
     for i in range(count + 1):
         for a in range(count):
             work[i, a] = 0.0
     for a in range(count):
         if law == laws.INVERSE_GAMMA:  # what it pays is found where its law times its reward is
-            arms[a, UPPER] = _upper_edge_of_pay(parameters[a, 0], parameters[a, 1], fineness[0])
-        top = max(top, arms[a, UPPER])
+            survey[a, UPPER] = _upper_edge_of_pay(parameters[a, 0], parameters[a, 1], fineness[0])
+        top = max(top, survey[a, UPPER])
         work[count + 1, a] = laws.mean(law, parameters[a, 0], parameters[a, 1])  # what is left of it below top
     rewards, weighted = partial[count], partial[count + 1]
     while top > floor:
-        bottom = panel_bottom(law, parameters, fineness[1], arms, top, floor)
+        bottom = panel_bottom(law, parameters, fineness[1], survey, top, floor)
         if not bottom < top:  # narrower than the spacing of floating-point numbers
             break
         half = 0.5 * (top - bottom)
-        panel_densities(law, parameters, arms, top, half, panel)
+        panel_densities(law, parameters, survey, top, half, panel)
         for j in range(rewards.size):
             rewards[j] = laws.reward_of_coordinate(law, shift + top + half * (node_of(j) - 1.0))
         for a in range(count):
@@ -151,11 +151,11 @@ def fill_regret_and_information(work: FloatArray) -> None:
     for a in range(arms):
         mean = regret = information = 0.0
         for b in range(arms):
-            if work[arms, b] > _CERTAIN:
+            if work[arms, b] > _NEGLIGIBLE:
                 mean += work[b, a]
                 regret += max(work[b, b] - work[b, a], 0.0)
         for b in range(arms):
-            if work[arms, b] > _CERTAIN:
+            if work[arms, b] > _NEGLIGIBLE:
                 change = work[b, a] / work[arms, b] - mean
                 information += work[arms, b] * change * change
         work[arms + 1, a], work[arms + 2, a] = regret, information

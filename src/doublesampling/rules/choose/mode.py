@@ -37,6 +37,15 @@ def mode(values: NDArray[np.float64] | NDArray[np.int64], first_of_ties: bool, a
     return best
 
 
+@inlined
+def mode_of_candidates(
+    address: Address, number: int, p: FloatArray, first_of_ties: bool, votes: NDArray[np.int64]
+) -> int:
+    """Return the arm that most of N candidates drawn from Cat(p) are; votes is left holding how many each arm got."""
+    draw_candidates(address, number, p, votes)
+    return mode(votes, first_of_ties, address)
+
+
 @rule
 def explore(arm: int, arms: int, epsilon: float, address: Address) -> int:
     """With probability epsilon any arm, else the one given."""

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from doublesampling.rules import laws
 from doublesampling.rules.compiled import inlined, rule
-from doublesampling.rules.optimal_arm.panels import PANEL_NODES, gather_tail, node_of, panel_densities, panel_masses
+from doublesampling.rules.optimal_arm.panels import PANEL_NODES, add_panel, gather_tail, node_of, panel_densities
 from doublesampling.rules.optimal_arm.quadrature import probability_optimal
-from doublesampling.rules.optimal_arm.regions import QUICK_BETA, UPPER, edge, panel_bottom, survey
+from doublesampling.rules.optimal_arm.regions import QUICK_BETA, UPPER, edge, panel_bottom, survey_arms
 from doublesampling.rules.specialise import specialised
 
 FloatArray = NDArray[np.float64]
@@ -40,15 +40,15 @@ def begin(notes: FloatArray) -> None:
 
 
 @specialised(rule)
-def lay(parameters: FloatArray, arms: FloatArray, book: FloatArray, notes: FloatArray) -> None:
+def lay(parameters: FloatArray, survey: FloatArray, book: FloatArray, notes: FloatArray) -> None:
     """Lay nodes for the arms as they are; notes of zero panels say that there were too many."""
     count = parameters.shape[0]
-    floor = survey(laws.BETA, parameters, _LAID, arms)
+    floor = survey_arms(laws.BETA, parameters, _LAID, survey)
     top = -math.inf
     for a in range(count):
-        top = max(top, arms[a, UPPER])
+        top = max(top, survey[a, UPPER])
         centre, below, above = _reach(parameters, a)
-        notes[a, _TOP] = arms[a, UPPER]
+        notes[a, _TOP] = survey[a, UPPER]
         notes[a, _WIDTH] = above + below
         notes[a, _BOTTOM] = centre - below
     notes[count, _PANELS] = 0.0
@@ -57,12 +57,12 @@ def lay(parameters: FloatArray, arms: FloatArray, book: FloatArray, notes: Float
     while top > floor:
         if panels == MOST_PANELS:
             return
-        bottom = panel_bottom(laws.BETA, parameters, _LAID[1], arms, top, floor)
+        bottom = panel_bottom(laws.BETA, parameters, _LAID[1], survey, top, floor)
         if not bottom < top:
             break
         panel = book[panels]
         half = 0.5 * (top - bottom)
-        panel_densities(laws.BETA, parameters, arms, top, half, panel)
+        panel_densities(laws.BETA, parameters, survey, top, half, panel)
         for j in range(PANEL_NODES):
             z = top + half * (node_of(j) - 1.0)
             panel[count, 2, j] = 1.0 / (1.0 + math.exp(-z)) if z > -700.0 else 0.0
@@ -110,21 +110,21 @@ def carry(parameters: FloatArray, arm: int, success: bool, book: FloatArray, not
 
 @specialised(rule)
 def carried_optimality(
-    parameters: FloatArray, p: FloatArray, arms: FloatArray, book: FloatArray, notes: FloatArray
+    parameters: FloatArray, p: FloatArray, survey: FloatArray, book: FloatArray, notes: FloatArray
 ) -> None:
     """p from the carried densities, laid anew where they do not serve any more."""
     count = parameters.shape[0]
     if notes[count, _SERVES] == 0.0:
-        lay(parameters, arms, book, notes)
+        lay(parameters, survey, book, notes)
     panels = int(notes[count, _PANELS])
     if panels == 0:
-        probability_optimal(laws.BETA, parameters, QUICK_BETA, p, arms, book[0])
+        probability_optimal(laws.BETA, parameters, QUICK_BETA, p, survey, book[0])
         return
     total = 0.0
     for a in range(count):
         p[a] = 0.0
     for i in range(panels):
-        panel_masses(count, book[i], p)
+        add_panel(count, book[i], p)
     for a in range(count):
         total += p[a]
     for a in range(count):

@@ -18,7 +18,7 @@ from doublesampling.rules.specialise import specialised
 _LEAST_FREEDOM = 6.0  # of the narrower arm: heavier tails reach so far that the steps out there overlook the other arm
 _AS_GOOD_AS_NORMAL = 1e7  # more freedom changes nothing above 1e-7
 _FALL = 13.0  # a density below e^-13 of its peak is left out
-_CERTAIN = 16.0  # an arm e^-16 away is surely worse
+_CERTAIN_FALL = 16.0  # an arm e^-16 away is surely worse
 _STEP = 0.65  # of u
 _PANEL = 5.5  # of u, for the one value of F that the walk starts from
 _BEND = 3.5  # of u / sqrt(freedom): where heavy tails bend the density
@@ -68,7 +68,7 @@ def _reach(freedom: float, fall: float) -> float:
 @inlined
 def _edge(scale: float, freedom: float) -> float:
     """How far from its centre an arm may be expected at all."""
-    return scale * math.sqrt(freedom * math.expm1(2.0 * _CERTAIN / freedom))
+    return scale * math.sqrt(freedom * math.expm1(2.0 * _CERTAIN_FALL / freedom))
 
 
 @inlined
@@ -81,7 +81,7 @@ def _base(r: float, freedom: float) -> float:
 def _above_centre(r: float, freedom: float) -> float:
     """The probability between the centre and r scales above it, over the peak density; r >= 0."""
     root = math.sqrt(freedom)
-    u = min(root * math.asinh(r / root), _reach(freedom, _CERTAIN))
+    u = min(root * math.asinh(r / root), _reach(freedom, _CERTAIN_FALL))
     panels = 1 + int(max(u / _PANEL, u / (root * _BEND)))
     half = 0.5 * u / panels
     total = 0.0

@@ -144,7 +144,7 @@ def panel_share(density: FloatArray) -> float:
 
 @specialised(rule)
 def panel_densities(
-    law: Constant, parameters: FloatArray, arms: FloatArray, top: float, half: float, panel: FloatArray
+    law: Constant, parameters: FloatArray, survey: FloatArray, top: float, half: float, panel: FloatArray
 ) -> None:
     """Density and F of every arm at the nodes of a panel, and each arm's tail carried down to its bottom."""
     count = parameters.shape[0]
@@ -157,28 +157,28 @@ def panel_densities(
     for a in range(count):
         density, below = panel[a, 0], panel[a, 1]
         first, second, third = parameters[a, 0], parameters[a, 1], parameters[a, 2]
-        if arms[a, UPPER] <= top - 2.0 * half:
+        if survey[a, UPPER] <= top - 2.0 * half:
             for j in range(PANEL_NODES):
                 density[j] = 0.0
                 below[j] = 1.0
             continue
         if law == laws.BETA:
-            base = arms[a, LOG_PEAK] + laws.log_fall(law, first, second, third, top - arms[a, CENTRE])
+            base = survey[a, LOG_PEAK] + laws.log_fall(law, first, second, third, top - survey[a, CENTRE])
             total, slope = first + second, first if top <= 0.0 else -second
             for j in range(PANEL_NODES):
                 density[j] = half * math.exp(base + total * scratch[1, j] + slope * scratch[0, j])
         elif law == laws.GAMMA or law == laws.INVERSE_GAMMA:
             for j in range(PANEL_NODES):
-                distance = top + half * (_NODE[j] - 1.0) - arms[a, CENTRE]
+                distance = top + half * (_NODE[j] - 1.0) - survey[a, CENTRE]
                 fall = laws.log_fall(law, first, second, third, distance)
-                density[j] = half * math.exp(arms[a, LOG_PEAK] + fall)
+                density[j] = half * math.exp(survey[a, LOG_PEAK] + fall)
         else:
-            _student_densities(second, third, top - arms[a, CENTRE], half, arms[a, LOG_PEAK], density, below)
-        arms[a, TAIL] = gather_tail(density, below, arms[a, TAIL])
+            _student_densities(second, third, top - survey[a, CENTRE], half, survey[a, LOG_PEAK], density, below)
+        survey[a, TAIL] = gather_tail(density, below, survey[a, TAIL])
 
 
 @rule
-def panel_masses(count: int, panel: FloatArray, masses: FloatArray) -> None:
+def add_panel(count: int, panel: FloatArray, p: FloatArray) -> None:
     """Add each arm's share of a panel: f_a times the product of every other F, by running products from both ends.
 
     Row 2 of each arm is left holding its share at every node.
@@ -199,4 +199,4 @@ def panel_masses(count: int, panel: FloatArray, masses: FloatArray) -> None:
             running[j] *= panel[a, 1, j]
             panel[a, 2, j] = share
             mass += share
-        masses[a] += mass
+        p[a] += mass

@@ -15,55 +15,55 @@ from numpy.typing import NDArray
 
 from doublesampling.rules.compiled import inlined, rule
 from doublesampling.rules.draws import OPTIMALITY, Address, multinomial_draw
-from doublesampling.rules.optimal_arm.panels import panel_densities, panel_masses
-from doublesampling.rules.optimal_arm.regions import LOWER, UPPER, Fineness, panel_bottom, survey
+from doublesampling.rules.optimal_arm.panels import add_panel, panel_densities
+from doublesampling.rules.optimal_arm.regions import LOWER, UPPER, Fineness, panel_bottom, survey_arms
 from doublesampling.rules.specialise import Constant, specialised
 
 FloatArray = NDArray[np.float64]
 
 
 @rule
-def complete(floor: float, masses: FloatArray, arms: FloatArray) -> None:
+def complete(floor: float, p: FloatArray, survey: FloatArray) -> None:
     """Scale the probabilities to 1, and give what is missing to the arms that are surely best below the floor.
 
     Much is missing only where an arm is narrower than the spacing of floating-point numbers: no panel entered it.
     """
     total = 0.0
     surest = 0
-    for a in range(masses.size):
-        total += masses[a]
-        surest += arms[a, LOWER] == floor
+    for a in range(p.size):
+        total += p[a]
+        surest += survey[a, LOWER] == floor
     if total < 1.0 - 1e-9:
-        for a in range(masses.size):
-            if arms[a, LOWER] == floor:
-                masses[a] += (1.0 - total) / surest
+        for a in range(p.size):
+            if survey[a, LOWER] == floor:
+                p[a] += (1.0 - total) / surest
         total = 1.0
-    for a in range(masses.size):
-        masses[a] /= total
+    for a in range(p.size):
+        p[a] /= total
 
 
 @specialised(rule)
 def probability_optimal(
-    law: Constant, parameters: FloatArray, fineness: Fineness, masses: FloatArray, arms: FloatArray, panel: FloatArray
+    law: Constant, parameters: FloatArray, fineness: Fineness, p: FloatArray, survey: FloatArray, panel: FloatArray
 ) -> None:
-    """Fill masses with p_a, the probability that arm a has the highest expected reward, by quadrature.
+    """Fill p with p_a, the probability that arm a has the highest expected reward, by quadrature.
 
-    parameters : float array (arm, 3), the marginals. Work space: arms (arm, 7), panel (arm + 1, 4, 10).
+    parameters : float array (arm, 3), the marginals. Work space: survey (arm, 7), panel (arm + 1, 4, 10).
     """
     count = parameters.shape[0]
-    floor = survey(law, parameters, fineness, arms)
+    floor = survey_arms(law, parameters, fineness, survey)
     top = -math.inf
     for a in range(count):
-        masses[a] = 0.0
-        top = max(top, arms[a, UPPER])
+        p[a] = 0.0
+        top = max(top, survey[a, UPPER])
     while top > floor:
-        bottom = panel_bottom(law, parameters, fineness[1], arms, top, floor)
+        bottom = panel_bottom(law, parameters, fineness[1], survey, top, floor)
         if not bottom < top:  # narrower than the spacing of floating-point numbers
             break
-        panel_densities(law, parameters, arms, top, 0.5 * (top - bottom), panel)
-        panel_masses(count, panel, masses)
+        panel_densities(law, parameters, survey, top, 0.5 * (top - bottom), panel)
+        add_panel(count, panel, p)
         top = bottom
-    complete(floor, masses, arms)
+    complete(floor, p, survey)
 
 
 @inlined

@@ -20,7 +20,7 @@ FloatArray = NDArray[np.float64]
 TRACK_SIZE = 12
 # where three arms keep H, Q and the H of Q, indexed by the arm that is not in the pair; p comes first
 PAIR, BELOW, PAIR_BELOW = 3, 6, 9
-_CERTAIN = 1e-9  # a probability below it is mostly rounding, and counts as none
+_NEGLIGIBLE = 1e-9  # a probability below it is mostly rounding, and counts as none
 
 
 @inlined
@@ -75,7 +75,7 @@ def tally(alpha: FloatArray, beta: FloatArray, track: FloatArray, work: FloatArr
     for a in range(arms):
         if arms == 3:
             work[3, a] = track[a]
-        if work[arms, a] < _CERTAIN:
+        if work[arms, a] < _NEGLIGIBLE:
             work[arms, a] = 0.0
     for a in range(arms):
         mean = alpha[a] / (alpha[a] + beta[a])

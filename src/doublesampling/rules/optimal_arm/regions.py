@@ -66,7 +66,7 @@ def edge(law: Constant, first: float, second: float, third: float, side: float, 
 
 
 @specialised(rule)
-def survey(law: Constant, parameters: FloatArray, fineness: Fineness, arms: FloatArray) -> float:
+def survey_arms(law: Constant, parameters: FloatArray, fineness: Fineness, survey: FloatArray) -> float:
     """Fill one row per arm (centre, edges, steps, peak); returns the reward below which some arm is surely better."""
     fall, width = fineness
     steps = math.sqrt(2.0 * fall) / width
@@ -76,24 +76,24 @@ def survey(law: Constant, parameters: FloatArray, fineness: Fineness, arms: Floa
         centre = laws.centre(law, first, second)
         below = edge(law, first, second, third, -1.0, fall)
         above = edge(law, first, second, third, 1.0, fall)
-        arms[a, CENTRE] = centre
-        arms[a, LOWER] = centre - below
-        arms[a, UPPER] = centre + above
-        arms[a, STEP_DOWN] = below / steps
-        arms[a, STEP_UP] = above / steps
-        arms[a, LOG_PEAK] = laws.log_peak(law, first, second, third)
-        arms[a, TAIL] = 0.0
-        if arms[a, LOWER] > arms[surest, LOWER]:
+        survey[a, CENTRE] = centre
+        survey[a, LOWER] = centre - below
+        survey[a, UPPER] = centre + above
+        survey[a, STEP_DOWN] = below / steps
+        survey[a, STEP_UP] = above / steps
+        survey[a, LOG_PEAK] = laws.log_peak(law, first, second, third)
+        survey[a, TAIL] = 0.0
+        if survey[a, LOWER] > survey[surest, LOWER]:
             surest = a
     if law == laws.STUDENT or law == laws.LOGISTIC:
         # count from the surest arm, so that large locations do not round small scales away
         origin = parameters[surest, 0]
         for a in range(parameters.shape[0]):
-            above = arms[a, STEP_UP] * steps
-            arms[a, CENTRE] = parameters[a, 0] - origin
-            arms[a, LOWER] = arms[a, CENTRE] - above
-            arms[a, UPPER] = arms[a, CENTRE] + above
-    return arms[surest, LOWER]
+            above = survey[a, STEP_UP] * steps
+            survey[a, CENTRE] = parameters[a, 0] - origin
+            survey[a, LOWER] = survey[a, CENTRE] - above
+            survey[a, UPPER] = survey[a, CENTRE] + above
+    return survey[surest, LOWER]
 
 
 @rule
@@ -103,11 +103,11 @@ def _clear_of(distance: float, near: float) -> float:
 
 
 @specialised(rule)
-def panel_step(law: Constant, parameters: FloatArray, width: float, arms: FloatArray, a: int, x: float) -> float:
+def panel_step(law: Constant, parameters: FloatArray, width: float, survey: FloatArray, a: int, x: float) -> float:
     """The panel width that resolves one arm's density just below x."""
-    distance = x - arms[a, CENTRE]
+    distance = x - survey[a, CENTRE]
     if law == laws.BETA or law == laws.GAMMA or law == laws.INVERSE_GAMMA:
-        up, down = arms[a, STEP_UP], arms[a, STEP_DOWN]
+        up, down = survey[a, STEP_UP], survey[a, STEP_DOWN]
         # towards the centre step by step: a long tail may end in a cliff on its other side
         step = min(up, max(down, 0.6 * distance)) if distance > 0.0 else min(down, max(up, -1.5 * distance))
         # log odds bend at 0, within pi: only laws wider than that need to know
@@ -120,15 +120,15 @@ def panel_step(law: Constant, parameters: FloatArray, width: float, arms: FloatA
 
 @specialised(rule)
 def panel_bottom(
-    law: Constant, parameters: FloatArray, width: float, arms: FloatArray, top: float, floor: float
+    law: Constant, parameters: FloatArray, width: float, survey: FloatArray, top: float, floor: float
 ) -> float:
     """Where the panel that hangs from top ends, so that every density inside it is resolved."""
     bottom = floor
     for a in range(parameters.shape[0]):
-        if arms[a, UPPER] >= top:
-            bottom = max(bottom, top - panel_step(law, parameters, width, arms, a, top))
+        if survey[a, UPPER] >= top:
+            bottom = max(bottom, top - panel_step(law, parameters, width, survey, a, top))
     for a in range(parameters.shape[0]):  # an arm that begins further down and is too narrow for this panel
-        upper = arms[a, UPPER]
-        if bottom < upper < top and panel_step(law, parameters, width, arms, a, upper) < top - bottom:
+        upper = survey[a, UPPER]
+        if bottom < upper < top and panel_step(law, parameters, width, survey, a, upper) < top - bottom:
             bottom = max(bottom, upper)
     return bottom

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from doublesampling.rules import laws
 from doublesampling.rules.compiled import rule
-from doublesampling.rules.optimal_arm.panels import gather_from_below, panel_densities, panel_masses, panel_share
+from doublesampling.rules.optimal_arm.panels import add_panel, gather_from_below, panel_densities, panel_share
 from doublesampling.rules.optimal_arm.quadrature import complete
 from doublesampling.rules.optimal_arm.regions import (
     CENTRE,
@@ -24,7 +24,7 @@ from doublesampling.rules.optimal_arm.regions import (
     Fineness,
     panel_bottom,
     panel_step,
-    survey,
+    survey_arms,
 )
 from doublesampling.rules.specialise import Constant, specialised
 
@@ -45,16 +45,16 @@ def _log_fall(law: Constant, parameters: FloatArray, a: int, distance: float) ->
 
 
 @specialised(rule)
-def expected(law: Constant, parameters: FloatArray, arms: FloatArray) -> bool:
-    """Tell whether some probability of being optimal will surely be small. arms : work space, see survey."""
-    survey(law, parameters, EXACT, arms)
+def expected(law: Constant, parameters: FloatArray, survey: FloatArray) -> bool:
+    """Tell whether some probability of being optimal will surely be small. survey : work space, see survey_arms."""
+    survey_arms(law, parameters, EXACT, survey)
     surest = 0
-    for a in range(arms.shape[0]):
-        if arms[a, LOWER] > arms[surest, LOWER]:
+    for a in range(survey.shape[0]):
+        if survey[a, LOWER] > survey[surest, LOWER]:
             surest = a
     found = False
-    for a in range(arms.shape[0]):
-        gap = arms[surest, CENTRE] - arms[a, CENTRE]
+    for a in range(survey.shape[0]):
+        gap = survey[surest, CENTRE] - survey[a, CENTRE]
         far = gap > 0.0 and _log_fall(law, parameters, a, gap) < _FAR
         if far and _log_fall(law, parameters, surest, -gap) < _FAR:
             found = True
@@ -74,15 +74,15 @@ def _small_below(law: Constant, parameters: FloatArray, a: int, distance: float)
 
 @specialised(rule)
 def _mass_below(
-    law: Constant, parameters: FloatArray, arms: FloatArray, a: int, floor: float, panel: FloatArray
+    law: Constant, parameters: FloatArray, survey: FloatArray, a: int, floor: float, panel: FloatArray
 ) -> float:
     """The probability that one arm lies below the floor, by panels of its own."""
     total, top = 0.0, floor
     for _ in range(_MOST_BELOW):
-        step = panel_step(law, parameters, FINENESS[1], arms, a, top)
+        step = panel_step(law, parameters, FINENESS[1], survey, a, top)
         if not top - step < top:
             break
-        panel_densities(law, parameters[a : a + 1], arms[a : a + 1], top, 0.5 * step, panel)
+        panel_densities(law, parameters[a : a + 1], survey[a : a + 1], top, 0.5 * step, panel)
         inside = panel_share(panel[0, 0])
         total += inside
         if inside <= _NOTHING * total:
@@ -92,14 +92,14 @@ def _mass_below(
 
 
 @specialised(rule)
-def _fill_edges(law: Constant, parameters: FloatArray, arms: FloatArray, floor: float, edges: FloatArray) -> int:
+def _fill_edges(law: Constant, parameters: FloatArray, survey: FloatArray, floor: float, edges: FloatArray) -> int:
     """Where panels begin and end, from the highest reward down to the floor; returns how many edges there are."""
     edges[0] = -math.inf
-    for a in range(arms.shape[0]):
-        edges[0] = max(edges[0], arms[a, UPPER])
+    for a in range(survey.shape[0]):
+        edges[0] = max(edges[0], survey[a, UPPER])
     count = 1
     while edges[count - 1] > floor and count < edges.size:
-        bottom = panel_bottom(law, parameters, FINENESS[1], arms, edges[count - 1], floor)
+        bottom = panel_bottom(law, parameters, FINENESS[1], survey, edges[count - 1], floor)
         if not bottom < edges[count - 1]:  # narrower than the spacing of floating-point numbers
             break
         edges[count] = bottom
@@ -109,33 +109,33 @@ def _fill_edges(law: Constant, parameters: FloatArray, arms: FloatArray, floor: 
 
 @specialised(rule)
 def probability_optimal(
-    law: Constant, parameters: FloatArray, masses: FloatArray, arms: FloatArray, panel: FloatArray, edges: FloatArray,
+    law: Constant, parameters: FloatArray, p: FloatArray, survey: FloatArray, panel: FloatArray, edges: FloatArray,
     below: FloatArray,
 ) -> None:  # fmt: skip
-    """Fill masses with p_a as quadrature.probability_optimal does, right relative to itself down to about 1e-15.
+    """Fill p with p_a as quadrature.probability_optimal does, right relative to itself down to about 1e-15.
 
     Work space: edges (edge), below (edge, arm): the probability that an arm lies below an edge, nan where its tail
     above tells it well enough; the rest as there.
     """
     count = parameters.shape[0]
-    floor = survey(law, parameters, FINENESS, arms)
-    last = _fill_edges(law, parameters, arms, floor, edges) - 1
+    floor = survey_arms(law, parameters, FINENESS, survey)
+    last = _fill_edges(law, parameters, survey, floor, edges) - 1
     bottom = edges[last]
     for a in range(count):
         below[last, a] = math.nan
-        if _small_below(law, parameters, a, arms[a, CENTRE] - bottom):
-            below[last, a] = _mass_below(law, parameters, arms, a, bottom, panel)
-            arms[a, TAIL] = 0.0
+        if _small_below(law, parameters, a, survey[a, CENTRE] - bottom):
+            below[last, a] = _mass_below(law, parameters, survey, a, bottom, panel)
+            survey[a, TAIL] = 0.0
     for i in range(last - 1, -1, -1):
-        panel_densities(law, parameters, arms, edges[i], 0.5 * (edges[i] - edges[i + 1]), panel)
+        panel_densities(law, parameters, survey, edges[i], 0.5 * (edges[i] - edges[i + 1]), panel)
         for a in range(count):
             below[i, a] = below[i + 1, a] + panel_share(panel[a, 0])
     for a in range(count):
-        masses[a] = arms[a, TAIL] = 0.0
+        p[a] = survey[a, TAIL] = 0.0
     for i in range(last):
-        panel_densities(law, parameters, arms, edges[i], 0.5 * (edges[i] - edges[i + 1]), panel)
+        panel_densities(law, parameters, survey, edges[i], 0.5 * (edges[i] - edges[i + 1]), panel)
         for a in range(count):
             if not math.isnan(below[i + 1, a]):
                 gather_from_below(panel[a, 0], below[i + 1, a], panel[a, 1])
-        panel_masses(count, panel, masses)
-    complete(floor, masses, arms)
+        add_panel(count, panel, p)
+    complete(floor, p, survey)
