@@ -38,7 +38,7 @@ class Block(NamedTuple):
 
 
 def block_size(plan: Plan, block: int) -> int:
-    """How many realizations a block holds: all the same, but for the last."""
+    """Return how many realizations a block holds: all the same, but for the last."""
     return min(BLOCK, plan.realizations - block * BLOCK)
 
 

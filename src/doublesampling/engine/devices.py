@@ -7,7 +7,7 @@ from doublesampling.errors import missing_extra
 
 @functools.cache
 def cuda_problem() -> str:
-    """Why CUDA cannot be used, and what to do; empty where it can."""
+    """Return why CUDA cannot be used, and what to do; empty where it can."""
     try:
         import numba_cuda  # type: ignore[import-not-found,import-untyped,unused-ignore]  # noqa: F401
     except ImportError:

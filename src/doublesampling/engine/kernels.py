@@ -1,4 +1,4 @@
-"""The loop over realizations and steps on a CPU thread, compiled for each family, policy and law as needed."""
+"""The loop over realizations and steps on a CPU thread, compiled for each step, policy and law as needed."""
 
 import functools
 from collections.abc import Callable

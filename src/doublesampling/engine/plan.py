@@ -78,7 +78,7 @@ def _check_pair(problem: PackedProblem, policy: object) -> None:
 
 
 def pack_problem(bandit: Any, belief: Any) -> PackedProblem:
-    """A bandit and a belief that can absorb its rewards, packed by the first family that takes them."""
+    """Return a bandit and a belief that takes its rewards, packed by the first family that plays both."""
     if is_world(bandit):
         return _pack_own_world(bandit, belief)
     if belief is None:
@@ -99,7 +99,7 @@ def pack_problem(bandit: Any, belief: Any) -> PackedProblem:
 
 
 def _pack_own_world(world: Any, belief: Any) -> PackedProblem:
-    """A world of somebody's own, which is stepped in Python."""
+    """Return a world of a user's own, which is stepped in Python."""
     if belief is None:
         raise SettingError(
             f"{checks.shown(world)} is a world of your own: pass the belief that learns from it, belief=."
@@ -110,12 +110,12 @@ def _pack_own_world(world: Any, belief: Any) -> PackedProblem:
 
 
 def default_belief(bandit: Any) -> Any:
-    """The belief that fits a bandit, with the paper's priors."""
+    """Return the belief that fits a bandit, with the paper's priors."""
     return next(f.defaults[type(bandit)] for f in FAMILIES.values() if type(bandit) in f.defaults)(bandit)
 
 
 def _check_bandits(bandits: object) -> dict[Any, Any]:
-    """Bandits by the name that results carry: given in a dictionary, else their number."""
+    """Return the bandits by their names in results: the keys of a dictionary, else their numbers."""
     if isinstance(bandits, Mapping):
         named = {str(name): bandit for name, bandit in bandits.items()}
     else:
@@ -134,7 +134,7 @@ def _check_bandits(bandits: object) -> dict[Any, Any]:
 
 
 def check_times(times: object, horizon: int) -> IntArray:
-    """The recorded time steps: "all", "log" (about 200, evenly spaced in the logarithm), or a list."""
+    """Return the recorded time steps of "all", "log" (about 200, evenly spaced in the logarithm), or a list."""
     if isinstance(times, str):
         checks.one_of("times", times, ("all", "log"))
         if times == "all":
@@ -164,7 +164,7 @@ def _check_room(bandits: Any, policies: int, horizon: int, realizations: int, ti
 
 
 def _memory() -> float:
-    """Bytes of this machine's memory; where they cannot be counted, no limit."""
+    """Return the bytes of this machine's memory; infinity where they cannot be counted."""
     try:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, OSError, ValueError):
@@ -182,7 +182,7 @@ def make_plan(
     times: object = "all",
     keep: Sequence[str] = (),
 ) -> Plan:
-    """Check everything a user said, once."""
+    """Return the plan of a simulation, with every argument checked."""
     horizon = checks.integer("horizon", horizon, least=1, most=10**9)
     realizations = checks.integer("realizations", realizations, least=1, most=10**12)
     worlds, named = _check_bandits(bandits), name_policies(policies)

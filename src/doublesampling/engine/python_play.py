@@ -1,4 +1,4 @@
-"""Realizations in plain Python: for policies, beliefs and worlds of your own, on the same luck as compiled ones."""
+"""Realizations in plain Python, for policies, beliefs and worlds of your own, on the random numbers of the kernels."""
 
 import copy
 from typing import Any, NamedTuple

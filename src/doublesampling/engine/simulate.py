@@ -116,7 +116,7 @@ def _watch(wish: Wish) -> Progress:
 
 
 def _warn_of_long_runs(plan: Plan) -> None:
-    """The paper's N does not know the time: say so before somebody waits for a long run of it."""
+    """Warn of the paper's N, which does not depend on the horizon, before a long run of it."""
     timeless = any(
         p.kind == kinds.DOUBLE_SAMPLING and p.settings.cap > 1 and np.isnan(p.settings.horizon) for p in plan.policies
     )
@@ -212,7 +212,7 @@ class _Run:
             yield from (problem.belief, problem.world)
 
     def _units_left(self) -> Iterator[Unit]:
-        """Every unit in order, less what the store already holds."""
+        """Return every unit in order, without those that the store already holds."""
         for i in range(len(self.plan.problems)):
             for j in range(len(self.plan.policies)):
                 for k in range(self.plan.blocks):
@@ -224,7 +224,7 @@ class _Run:
                         self.moments[i][j].add(k, found)
 
     def _spread(self, pool: Executor, left: list[Unit], seconds: float, ahead: int) -> None:
-        """Hand out chunks of about so many seconds, never more than a few ahead of what is merged."""
+        """Submit chunks of about so many seconds, never more than a few ahead of what is merged."""
         chunks = deque(cut(self.plan, left, seconds))
         flying: dict[Future[list[Block]], list[Unit]] = {}
         while chunks or flying:
@@ -243,7 +243,7 @@ class _Run:
 
 
 def cut(plan: Plan, units: list[Unit], seconds: float) -> Iterator[list[Unit]]:
-    """Consecutive units in chunks of about so many seconds each, by a rough guess of their cost."""
+    """Yield consecutive units in chunks of about so many seconds each, by a rough guess of their cost."""
     chunk: list[Unit] = []
     cost = 0.0
     for unit in units:
@@ -257,7 +257,7 @@ def cut(plan: Plan, units: list[Unit], seconds: float) -> Iterator[list[Unit]]:
 
 
 def guess_seconds(plan: Plan, unit: Unit) -> float:
-    """About how long a block takes on one core."""
+    """Return about how many seconds a block takes on one core."""
     problem, policy = plan.problems[unit.problem], plan.policies[unit.policy]
     kind, samples = policy.kind, policy.settings.samples
     if not (problem.compiled and policy.compiled):
@@ -276,7 +276,7 @@ def _check_threads(threads: int | None) -> int:
 
 
 def as_executor(executor: Any) -> Executor:
-    """A concurrent.futures executor as it is, or a Dask client as one."""
+    """Return a concurrent.futures executor as it is, or a Dask client as one."""
     if hasattr(executor, "get_executor"):  # a Dask client; a worker that dies is replaced, so pieces may be tried again
         found: Executor = executor.get_executor(pure=False, retries=10)
         return found

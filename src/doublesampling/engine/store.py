@@ -60,7 +60,7 @@ class Store:
                 continue  # not one of ours, or damaged: it is played again
 
     def find(self, unit: Unit) -> Block | None:
-        """A finished block, or None."""
+        """Return a finished block, or None."""
         place = self._places.get(unit)
         if place is None:
             return None
@@ -88,7 +88,7 @@ class Store:
 
 
 def _settings(plan: Plan) -> dict[str, str]:
-    """Everything that decides the numbers, in words where there are words, else as a digest."""
+    """Return everything that decides the numbers, in words where there are words, else as a digest."""
     digest = hashlib.sha256()
     for problem in plan.problems:
         for part in (*problem.world, *problem.prior):

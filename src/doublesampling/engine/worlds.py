@@ -1,4 +1,4 @@
-"""What a world shows and pays, one step at a time, for realizations in plain Python: with the kernels' luck."""
+"""Contexts and rewards one step at a time, for realizations in plain Python, with the random numbers of the kernels."""
 
 import functools
 from collections.abc import Callable

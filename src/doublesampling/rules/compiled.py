@@ -35,15 +35,15 @@ def rule(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
-    """A rule copied into its callers: for short rules, where the call costs more than the work."""
+    """Compile a rule into its callers: for short rules, where the call costs more than the work."""
     return _compile(function, _nrt=False, forceinline=True)
 
 
 def spliced(function: Callable[P, R]) -> Callable[P, R]:
-    """A rule whose statements are copied into its callers; constants leave one copy of those with several."""
+    """Compile a rule by copying its statements into its callers (specialise.py); Numba inlines what is left."""
     return _compile(function, _nrt=False, inline="always")
 
 
 def plain(compiled: Callable[P, R]) -> Callable[P, R]:
-    """A rule of a few operations as plain Python, for a single call."""
+    """Return a rule as plain Python, for a single call of a few operations."""
     return cast(Callable[P, R], getattr(compiled, "py_func", compiled))

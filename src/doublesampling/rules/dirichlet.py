@@ -19,7 +19,7 @@ IntArray = NDArray[np.int64]
 
 @rule
 def mean_value(weights: FloatArray, values: FloatArray) -> float:
-    """The mean value, of weights or probabilities, float arrays (category)."""
+    """Return the mean value under weights or probabilities, float arrays (category)."""
     total = weighted = 0.0
     for k in range(values.size):
         total += weights[k]
@@ -31,7 +31,7 @@ def mean_value(weights: FloatArray, values: FloatArray) -> float:
 def _fill_quick_draws(
     address: Address, arm: int, concentration: FloatArray, values: FloatArray, spreads: FloatArray, draws: FloatArray
 ) -> None:
-    """All draws of one arm whose concentrations are 1 or more: Gamma draws that cannot underflow, from one stream.
+    """Fill all draws of one arm whose concentrations are 1 or more: Gamma draws that cannot underflow, from one stream.
 
     concentration and spreads : float arrays (category), spreads a work space. draws : float array (sample, arm).
     """
@@ -55,7 +55,7 @@ def _fill_quick_draws(
 def fill_reward_draws(
     concentration: FloatArray, values: FloatArray, address: Address, shares: FloatArray, draws: FloatArray
 ) -> None:
-    """Posterior draws of the mean value, float array (sample, arm). shares : work space (category)."""
+    """Fill posterior draws of the mean value, float array (sample, arm). shares : work space (category)."""
     samples, arms = draws.shape
     for a in range(arms):
         least = math.inf
@@ -71,7 +71,7 @@ def fill_reward_draws(
 
 @rule
 def count_best(draws: FloatArray, p: FloatArray, votes: IntArray) -> None:
-    """The paper's p_hat: the share of samples in which each arm is the best; votes holds their counts."""
+    """Fill the paper's p_hat, the share of samples in which each arm is the best, and votes with their counts."""
     samples, arms = draws.shape
     for a in range(arms):
         votes[a] = 0
@@ -83,7 +83,7 @@ def count_best(draws: FloatArray, p: FloatArray, votes: IntArray) -> None:
 
 @rule
 def learn(concentration: FloatArray, prior: FloatArray, discount: float, arm: int, category: int) -> None:
-    """Every arm forgets by the discount, then the played one learns, in place; float arrays (arm, category)."""
+    """Update in place: every arm forgets by the discount, then the played one learns; float arrays (arm, category)."""
     if discount < 1.0:
         for a in range(concentration.shape[0]):
             for k in range(concentration.shape[1]):

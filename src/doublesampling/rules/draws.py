@@ -39,7 +39,7 @@ _STEP = 2.0**-52
 
 @rule
 def _multiply_high(a: np.uint64, b: np.uint64) -> np.uint64:
-    """The upper 64 bits of a 128-bit product, from 32-bit halves (no 128-bit type exists in Numba)."""
+    """Return the upper 64 bits of a 128-bit product, from 32-bit halves (no 128-bit type exists in Numba)."""
     a_low, a_high = a & _LOW_HALF, a >> _HALF_BITS
     b_low, b_high = b & _LOW_HALF, b >> _HALF_BITS
     middle = a_high * b_low + ((a_low * b_low) >> _HALF_BITS)
@@ -51,7 +51,7 @@ def _multiply_high(a: np.uint64, b: np.uint64) -> np.uint64:
 def philox(
     c0: np.uint64, c1: np.uint64, c2: np.uint64, c3: np.uint64, k0: np.uint64, k1: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
-    """Philox 4x64-10: four random words from a counter (c0..c3) and a key (k0, k1)."""
+    """Return four random words of Philox 4x64-10 from a counter (c0..c3) and a key (k0, k1)."""
     for _ in range(10):
         high_0, low_0 = _multiply_high(_MULTIPLIER_0, c0), _MULTIPLIER_0 * c0
         high_1, low_1 = _multiply_high(_MULTIPLIER_1, c2), _MULTIPLIER_1 * c2
@@ -63,13 +63,13 @@ def philox(
 
 @rule
 def _inside(word: np.uint64) -> float:
-    """A uniform strictly inside (0, 1): the middle of one of 2**52 equal cells, so that log never meets zero."""
+    """Return a uniform strictly inside (0, 1): the middle of one of 2**52 equal cells, so that log never meets zero."""
     return (float(word >> _UNUSED_BITS) + 0.5) * _STEP
 
 
 @rule
 def uniforms(address: Address, purpose: np.uint64, index: np.uint64) -> tuple[float, float, float, float]:
-    """Four independent uniforms strictly inside (0, 1), found at one address."""
+    """Return the four independent uniforms strictly inside (0, 1) of one address."""
     seed, bandit, realization, time = address
     w0, w1, w2, w3 = philox(index, purpose, time, realization, seed, bandit)
     return _inside(w0), _inside(w1), _inside(w2), _inside(w3)
@@ -77,20 +77,20 @@ def uniforms(address: Address, purpose: np.uint64, index: np.uint64) -> tuple[fl
 
 @rule
 def uniform(address: Address, purpose: np.uint64, index: np.uint64) -> float:
-    """The first of the four uniforms at an address."""
+    """Return the first of the four uniforms of an address."""
     return uniforms(address, purpose, index)[0]
 
 
 @rule
 def stream(address: Address, purpose: np.uint64, index: np.uint64) -> np.uint64:
-    """Where a stream begins: for loops that draw thousands of numbers at one address, each with next_uniform."""
+    """Return the first word of a stream: for loops that draw thousands of numbers at one address, by next_uniform."""
     seed, bandit, realization, time = address
     return philox(index, purpose, time, realization, seed, bandit)[0]
 
 
 @inlined
 def next_uniform(word: np.uint64) -> tuple[np.uint64, float]:
-    """The next word of a stream and its uniform, by SplitMix64 (Steele, Lea and Flood, 2014)."""
+    """Return the next word of a stream and its uniform, by SplitMix64 (Steele, Lea and Flood, 2014)."""
     word = word + _WEYL_0
     mixed = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -99,13 +99,13 @@ def next_uniform(word: np.uint64) -> tuple[np.uint64, float]:
 
 @rule
 def normal(address: Address, purpose: np.uint64, index: np.uint64) -> float:
-    """A standard normal draw, by inversion of one uniform."""
+    """Return a standard normal draw, by inversion of one uniform."""
     return normal_quantile(uniform(address, purpose, index))
 
 
 @inlined
 def _accepted(u: float, x: float, v: float, d: float) -> bool:
-    """Whether d v^3, v = 1 + x / sqrt(9 d) > 0, is a Gamma(d + 1/3, 1) draw (Marsaglia and Tsang, 2000)."""
+    """Tell whether d v^3, v = 1 + x / sqrt(9 d) > 0, is a Gamma(d + 1/3, 1) draw (Marsaglia and Tsang, 2000)."""
     square = x * x
     # nearly every draw passes the squeeze, which needs no logarithm
     return u < 1.0 - 0.0331 * square * square or (
@@ -115,7 +115,7 @@ def _accepted(u: float, x: float, v: float, d: float) -> bool:
 
 @inlined
 def quick_gamma(u: float, other: float, d: float, c: float) -> float:
-    """A Gamma(d + 1/3, 1) draw from two uniforms, c = 1 / sqrt(9 d); or below 0 where they do not make one."""
+    """Return a Gamma(d + 1/3, 1) draw from two uniforms, c = 1 / sqrt(9 d); below 0 where they are rejected."""
     x = normal_quantile(u)
     v = 1.0 + c * x
     return d * v * v * v if v > 0.0 and _accepted(other, x, v, d) else -1.0
@@ -123,7 +123,7 @@ def quick_gamma(u: float, other: float, d: float, c: float) -> float:
 
 @rule
 def log_gamma_draw(address: Address, purpose: np.uint64, index: np.uint64, shape: float) -> float:
-    """The logarithm of a Gamma(shape, 1) draw; a log, because small shapes underflow."""
+    """Return the logarithm of a Gamma(shape, 1) draw; a log, because small shapes underflow."""
     boosted = shape if shape >= 1.0 else shape + 1.0
     d = boosted - 1.0 / 3.0
     c = 1.0 / math.sqrt(9.0 * d)
@@ -142,7 +142,7 @@ def log_gamma_draw(address: Address, purpose: np.uint64, index: np.uint64, shape
 
 @rule
 def logit_beta_draw(address: Address, purpose: np.uint64, index: np.uint64, alpha: float, beta: float) -> float:
-    """The log odds of a Beta(alpha, beta) draw: finite where the draw itself would round to 0 or 1."""
+    """Return the log odds of a Beta(alpha, beta) draw: finite where the draw itself would round to 0 or 1."""
     two = np.uint64(2)
     first = log_gamma_draw(address, purpose, two * index, alpha)
     second = log_gamma_draw(address, purpose, two * index + np.uint64(1), beta)
@@ -151,7 +151,7 @@ def logit_beta_draw(address: Address, purpose: np.uint64, index: np.uint64, alph
 
 @rule
 def student_draw(address: Address, purpose: np.uint64, index: np.uint64, freedom: float) -> float:
-    """A Student t draw: a normal over the root of a scaled chi-square; infinite freedom gives the normal."""
+    """Return a Student t draw: a normal over the root of a scaled chi-square; infinite freedom gives the normal."""
     two = np.uint64(2)
     # the gamma's attempts begin at (2 index + 1) * 2**16, far from the normal's own address
     z = normal(address, purpose, two * index * _ATTEMPTS)
@@ -164,7 +164,7 @@ def student_draw(address: Address, purpose: np.uint64, index: np.uint64, freedom
 
 @rule
 def binomial_from_uniform(u: float, trials: int, p: float) -> int:
-    """A Binomial(trials, p) draw by inversion, walking outwards from the mode: about sqrt(trials) short steps."""
+    """Return a Binomial(trials, p) draw by inversion, outwards from the mode: about sqrt(trials) short steps."""
     if trials <= 0 or p <= 0.0:
         return 0
     if p >= 1.0:
@@ -200,7 +200,7 @@ def binomial_from_uniform(u: float, trials: int, p: float) -> int:
 
 @rule
 def poisson_from_uniform(u: float, mean: float) -> int:
-    """A Poisson(mean) draw by inversion, walking outwards from the mode: about sqrt(mean) short steps."""
+    """Return a Poisson(mean) draw by inversion, outwards from the mode: about sqrt(mean) short steps."""
     if mean <= 0.0:
         return 0
     high = low = int(mean)
@@ -227,7 +227,7 @@ def poisson_from_uniform(u: float, mean: float) -> int:
 def fill_dirichlet(
     address: Address, purpose: np.uint64, index: np.uint64, concentration: NDArray[np.float64], out: NDArray[np.float64]
 ) -> None:
-    """A Dirichlet draw, float array (category): Gamma draws over their sum, in logarithms: small ones underflow."""
+    """Fill a Dirichlet draw, float array (category): Gamma draws over their sum, in logarithms against underflow."""
     size = concentration.size
     most = -math.inf
     for k in range(size):

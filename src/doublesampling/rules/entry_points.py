@@ -1,4 +1,4 @@
-"""What Python calls of the rules: each makes the arrays that a rule fills, and calls code compiled for its constants.
+"""The functions of the rules that Python calls: each allocates arrays and calls code compiled for its constants.
 
 More entry points: sample_twice.py, many.py, tables.py, tallies.py, updates.py.
 
@@ -32,7 +32,7 @@ WordArray = NDArray[np.uint64]
 
 @inlined
 def address_of(words: WordArray) -> draws.Address:
-    """A random address from an array of its four words."""
+    """Return a random address from an array of its four words."""
     return words[0], words[1], words[2], words[3]
 
 

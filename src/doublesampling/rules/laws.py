@@ -43,7 +43,7 @@ _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 @specialised(inlined)
 def log_peak(law: Constant, first: float, second: float, third: float) -> float:
-    """The largest log density of a marginal in its own coordinate (log odds for BETA)."""
+    """Return the largest log density of a marginal in its own coordinate (log odds for BETA)."""
     if law == BETA:
         return log_beta_peak(first, second)
     if law in (GAMMA, INVERSE_GAMMA):
@@ -58,7 +58,7 @@ def log_peak(law: Constant, first: float, second: float, third: float) -> float:
 
 @specialised(inlined)
 def log_fall(law: Constant, first: float, second: float, third: float, distance: float) -> float:
-    """How far the log density has fallen at a distance from its peak, in the marginal's own coordinate."""
+    """Return the log density at a distance from its peak less that at the peak, in the marginal's own coordinate."""
     if law == BETA:
         return log_beta_fall(first, second, distance)
     if law == GAMMA:
@@ -73,7 +73,7 @@ def log_fall(law: Constant, first: float, second: float, third: float, distance:
 
 @specialised(inlined)
 def centre(law: Constant, first: float, second: float) -> float:
-    """Where the density peaks, in the marginal's own coordinate."""
+    """Return where the density peaks, in the marginal's own coordinate."""
     if law in (BETA, GAMMA):
         return math.log(first / second)
     return math.log(second / first) if law == INVERSE_GAMMA else first
@@ -81,7 +81,7 @@ def centre(law: Constant, first: float, second: float) -> float:
 
 @rule
 def logistic_mean(location: float, scale: float) -> float:
-    """The mean of 1 / (1 + e^-Z), Z ~ N(location, scale^2), right to 1e-4: by the trapezoid rule up to a scale of 10.
+    """Return the mean of 1 / (1 + e^-Z), Z ~ N(location, scale^2), to 1e-4: by the trapezoid rule up to a scale of 10.
 
     Beyond, a logistic variable of variance pi^2 / 3 is as good as a normal one beside Z.
     """
@@ -98,7 +98,7 @@ def logistic_mean(location: float, scale: float) -> float:
 
 @specialised(inlined)
 def mean(law: Constant, first: float, second: float) -> float:
-    """The expected reward under the posterior."""
+    """Return the expected reward under the posterior."""
     if law == BETA:
         return first / (first + second)
     if law == GAMMA:
@@ -112,7 +112,7 @@ def mean(law: Constant, first: float, second: float) -> float:
 def upper_quantile(
     law: Constant, first: float, second: float, third: float, log_tail: float, start: float
 ) -> tuple[float, float]:
-    """The point exceeded with probability exp(log_tail), in the marginal's own coordinate, and where to start next."""
+    """Return the point exceeded with probability exp(log_tail), in the marginal's coordinate, and the next start."""
     if law == BETA:
         z = beta_upper_quantile(first, second, log_tail, start)
         return z, z
@@ -130,7 +130,7 @@ def upper_quantile(
 def draw(
     law: Constant, first: float, second: float, third: float, address: Address, purpose: np.uint64, index: np.uint64
 ) -> float:
-    """One posterior draw of the expected reward, in the marginal's own coordinate."""
+    """Return one posterior draw of the expected reward, in the marginal's own coordinate."""
     if law == BETA:
         return logit_beta_draw(address, purpose, index, first, second)
     if law == GAMMA:
@@ -142,7 +142,7 @@ def draw(
 
 @specialised(inlined)
 def reward_of_coordinate(law: Constant, coordinate: float) -> float:
-    """From a marginal's own coordinate back to the expected reward."""
+    """Return the expected reward at a point of a marginal's own coordinate."""
     if law in (BETA, LOGISTIC):
         return logistic(coordinate)
     if law in (GAMMA, INVERSE_GAMMA):

@@ -1,4 +1,4 @@
-"""How one observation changes what is known of an arm, and what a linear belief says of a context.
+"""Posterior updates: how one observation changes the parameters of an arm's law, and the marginal at a context.
 
 Each rule takes the statistics of one arm and returns them, or changes them in place; true on CPUs and GPUs alike.
 """
@@ -18,25 +18,25 @@ _LEAST_SCALE = 1e-100  # a context of zeros leaves no doubt: a law this narrow k
 
 @rule
 def beta_update(alpha: float, beta: float, reward: float) -> tuple[float, float]:
-    """Sequential update of the Beta posterior: a success counts for alpha, a failure for beta."""
+    """Return alpha and beta after one reward: a success counts for alpha, a failure for beta."""
     return alpha + reward, beta + (1.0 - reward)
 
 
 @rule
 def gamma_poisson_update(shape: float, rate: float, reward: float) -> tuple[float, float]:
-    """A count drawn from Poisson(lambda), lambda ~ Gamma(shape, rate)."""
+    """Return shape and rate after a count drawn from Poisson(lambda), lambda ~ Gamma(shape, rate)."""
     return shape + reward, rate + 1.0
 
 
 @rule
 def gamma_exponential_update(shape: float, rate: float, reward: float) -> tuple[float, float]:
-    """A waiting time of mean 1 / lambda, lambda ~ Gamma(shape, rate)."""
+    """Return shape and rate after a waiting time of mean 1 / lambda, lambda ~ Gamma(shape, rate)."""
     return shape + 1.0, rate + reward
 
 
 @rule
 def forget(value: float, prior: float, discount: float) -> float:
-    """A statistic that fades back to its prior by a factor per step."""
+    """Return a statistic that has decayed towards its prior by a factor, as at every step."""
     return prior + discount * (value - prior)
 
 
@@ -44,7 +44,7 @@ def forget(value: float, prior: float, discount: float) -> float:
 def nig_update(
     mean: FloatArray, root: FloatArray, alpha: float, beta: float, context: FloatArray, reward: float, work: FloatArray
 ) -> tuple[float, float]:
-    """Sequential update of the Normal-Inverse-Gamma posterior, in place for u (mean) and V = root root^T.
+    """Update a Normal-Inverse-Gamma posterior by one observation: in place for u (mean) and V = root root^T.
 
     Carlson's form of the paper's V^-1 + x x^T keeps root upper triangular and scales its diagonal by ratios below one:
     V stays symmetric and positive definite whatever the rounding. Returns the new alpha and beta.
@@ -77,7 +77,7 @@ def nig_update(
 def nig_forget(
     mean: FloatArray, root: FloatArray, alpha: float, beta: float, anchors: FloatArray, work: FloatArray
 ) -> tuple[float, float]:
-    """Fade a Normal-Inverse-Gamma posterior back to its prior: its natural parameters, by a factor per step.
+    """Discount a Normal-Inverse-Gamma posterior towards its prior: its natural parameters, by a factor per step.
 
     The precision becomes discount V^-1 + (1 - discount) V_0^-1. Its second half is taught like data: one observation
     per dimension, a row of anchors (dimension + 1, dimension + 2) each: a context and its reward. The last row holds
@@ -101,7 +101,7 @@ def nig_forget(
 def logistic_update(
     mean: FloatArray, root: FloatArray, context: FloatArray, reward: float, scaled: FloatArray, work: FloatArray
 ) -> None:
-    """One reward of 0 or 1 with log odds x^T w, w ~ N(mean, root root^T): Laplace's method, in place.
+    """Update N(mean, root root^T), the law of w, by a reward of 0 or 1 with log odds x^T w: Laplace's method, in place.
 
     The new mode lies at mean + V x (y - s(eta)), so one number, the log odds eta at the mode, is sought; the curvature
     s (1 - s) there acts like a Gaussian observation of that precision. scaled, work : float arrays (dimension).
@@ -140,7 +140,7 @@ def logistic_update(
 def nig_marginal(
     mean: FloatArray, root: FloatArray, alpha: float, beta: float, noise: float, context: FloatArray
 ) -> tuple[float, float, float]:
-    """(location, scale, freedom) of the expected reward x^T w; a noise that is known (not nan) gives a normal law."""
+    """Return (location, scale, freedom) of the expected reward x^T w; a known noise (not nan) gives a normal law."""
     location = 0.0
     spread = 0.0
     for j in range(mean.size):

@@ -24,7 +24,7 @@ FloatArray = NDArray[np.float64]
 
 @inlined
 def _add(row: int, column: int, value: float, inverse: float, record: Record) -> None:
-    """Welford's update of a mean and its squared deviations by one more realization; inverse is 1 / realizations."""
+    """Update a mean and its squared deviations by one more realization (Welford); inverse is 1 / realizations."""
     change = value - record.means[row, column]
     record.means[row, column] += change * inverse
     record.squares[row, column] += change * (value - record.means[row, column])

@@ -21,7 +21,7 @@ _STIRLING_OF_WHOLE = np.array(
 
 @rule
 def log_difference(log_big: float, log_small: float) -> float:
-    """log(e^big - e^small), for big >= small."""
+    """Return log(e^big - e^small), for big >= small."""
     gap = log_small - log_big
     if gap >= 0.0 or math.isinf(log_big):
         return _NEVER
@@ -31,7 +31,7 @@ def log_difference(log_big: float, log_small: float) -> float:
 
 @rule
 def log_normal_tail(x: float) -> float:
-    """log P(Z > x) of a standard normal, for any x."""
+    """Return log P(Z > x) of a standard normal, for any x."""
     if x <= 0.0:
         return math.log1p(-0.5 * math.erfc(-x * _SQRT_HALF))
     if x <= _FAR:
@@ -48,7 +48,7 @@ def log_normal_tail(x: float) -> float:
 
 @rule
 def normal_quantile(p: float) -> float:
-    """The standard normal quantile, right to about 1e-16 relative (Wichura's algorithm AS 241)."""
+    """Return the standard normal quantile, to about 1e-16 relative (Wichura's algorithm AS 241)."""
     q = p - 0.5
     if abs(q) <= 0.425:
         r = 0.180625 - q * q
@@ -84,7 +84,7 @@ def normal_quantile(p: float) -> float:
 
 @rule
 def stirling_error(x: float) -> float:
-    """Log Gamma(x) less Stirling's formula (x - 1/2) log x - x + log sqrt(2 pi): small, smooth, never cancelling."""
+    """Return log Gamma(x) less Stirling's formula (x - 1/2) log x - x + log sqrt(2 pi): small and smooth."""
     if x < 10.0:
         if x == math.floor(x) and x >= 1.0:
             return _STIRLING_OF_WHOLE[int(x)]
@@ -97,7 +97,7 @@ def stirling_error(x: float) -> float:
 
 @rule
 def deviance(x: float, mean: float) -> float:
-    """X log(x / mean) + mean - x, without the cancellation when x is near the mean (Loader, 2000)."""
+    """Return x log(x / mean) + mean - x, without the cancellation when x is near the mean (Loader, 2000)."""
     if x <= 0.0:
         return mean
     gap = (x - mean) / (x + mean)
@@ -116,7 +116,7 @@ def deviance(x: float, mean: float) -> float:
 
 @rule
 def log_binomial_pmf(k: int, n: int, p: float) -> float:
-    """log P(K = k), K ~ Binomial(n, p) with 0 < p < 1, by Loader's saddle-point form: exact for large n."""
+    """Return log P(K = k), K ~ Binomial(n, p) with 0 < p < 1, by Loader's saddle-point form: exact for large n."""
     if k == 0:
         return n * math.log1p(-p)
     if k == n:
@@ -133,7 +133,7 @@ def log_binomial_pmf(k: int, n: int, p: float) -> float:
 
 @rule
 def log_poisson_pmf(k: int, mean: float) -> float:
-    """log P(K = k), K ~ Poisson(mean), by Loader's saddle-point form."""
+    """Return log P(K = k), K ~ Poisson(mean), by Loader's saddle-point form."""
     if k == 0:
         return -mean
     return -deviance(float(k), mean) - stirling_error(float(k)) - 0.5 * math.log(k) - _HALF_LOG_TWO_PI
@@ -141,21 +141,21 @@ def log_poisson_pmf(k: int, mean: float) -> float:
 
 @rule
 def log_beta_peak(alpha: float, beta: float) -> float:
-    """log of the largest density of the log odds of a Beta(alpha, beta) variable, at log(alpha / beta)."""
+    """Return the log of the largest density of the log odds of a Beta(alpha, beta) variable, at log(alpha / beta)."""
     error = stirling_error(alpha + beta) - stirling_error(alpha) - stirling_error(beta)
     return error + 0.5 * (math.log(alpha) - math.log1p(alpha / beta)) - _HALF_LOG_TWO_PI
 
 
 @rule
 def _log_mixture(share: float, rest: float, u: float) -> float:
-    """log(rest + share e^u), rest + share = 1: exact for small u, and where rest is all that is left."""
+    """Return log(rest + share e^u), rest + share = 1: exact for small u, and where rest is all that is left."""
     change = share * math.expm1(u)
     return math.log1p(change) if change > -0.5 else math.log(rest + share * math.exp(u))
 
 
 @rule
 def log_beta_fall(alpha: float, beta: float, u: float) -> float:
-    """How far the log density of the log odds has fallen at a distance u from its peak (never above 0)."""
+    """Return the log density of the log odds at a distance u from its peak less that at the peak (never above 0)."""
     total = alpha + beta
     hit, miss = alpha / total, beta / total
     if u < math.log(beta / alpha):  # x < 1/2: count from the side where the exponential stays small
@@ -165,7 +165,7 @@ def log_beta_fall(alpha: float, beta: float, u: float) -> float:
 
 @rule
 def _beta_fraction(alpha: float, beta: float, x: float) -> float:
-    """The continued fraction of the incomplete beta function, by its convergents; quick for x below the mean."""
+    """Return the continued fraction of the incomplete beta function, by its convergents; quick for x below the mean."""
     top_before, top = 1.0, 1.0
     low_before, low = 1.0, 1.0 - (alpha + beta) * x / (alpha + 1.0)
     value = top / low
@@ -186,9 +186,9 @@ def _beta_fraction(alpha: float, beta: float, x: float) -> float:
 
 @rule
 def log_beta_tails_and_density(alpha: float, beta: float, log_peak: float, z: float) -> tuple[float, float, float]:
-    """(log P(X < x), log P(X > x)) of X ~ Beta(alpha, beta) at log odds z of x, both right in their own tail.
+    """Return log P(X < x) and log P(X > x), X ~ Beta(alpha, beta), at log odds z of x, and the log density there.
 
-    And the log density of the log odds there; log_peak : its largest value, see log_beta_peak.
+    Both tails keep their digits. The density is that of the log odds; log_peak : its largest value, see log_beta_peak.
     """
     density = log_peak + log_beta_fall(alpha, beta, z - math.log(alpha / beta))
     x = 1.0 / (1.0 + math.exp(-z)) if z > -700.0 else 0.0
@@ -202,7 +202,7 @@ def log_beta_tails_and_density(alpha: float, beta: float, log_peak: float, z: fl
 
 @rule
 def beta_upper_quantile(alpha: float, beta: float, log_tail: float, start: float) -> float:
-    """The log odds z with log P(X > x) = log_tail, X ~ Beta(alpha, beta), sought from a start (nan: the peak).
+    """Return the log odds z with log P(X > x) = log_tail, X ~ Beta(alpha, beta), sought from a start (nan: the peak).
 
     The log odds of a beta variable have a log-concave density, so their log tail is concave: Newton's steps on it
     overshoot at most once and then approach from one side.
@@ -232,7 +232,7 @@ def beta_upper_quantile(alpha: float, beta: float, log_tail: float, start: float
 
 @rule
 def student_upper_quantile(freedom: float, log_tail: float, start: float) -> float:
-    """The t with log P(T > t) = log_tail for a Student t variable; infinite freedom gives the normal.
+    """Return the t with log P(T > t) = log_tail for a Student t variable; infinite freedom gives the normal.
 
     start, where it is a number above zero, is a t near the answer.
     """
@@ -243,7 +243,7 @@ def student_upper_quantile(freedom: float, log_tail: float, start: float) -> flo
 
 @rule
 def student_upper_quantile_above(freedom: float, log_tail: float, start: float) -> float:
-    """The same for tails of at most one half: T^2 / (freedom + T^2) is a beta variable."""
+    """Return the same for tails of at most one half: T^2 / (freedom + T^2) is a beta variable."""
     if math.isinf(log_tail):
         return math.inf
     if freedom > 1e7:  # the first term of the expansion in 1 / freedom leaves 1e-12
@@ -256,25 +256,25 @@ def student_upper_quantile_above(freedom: float, log_tail: float, start: float) 
 
 @rule
 def logistic(z: float) -> float:
-    """1 / (1 + e^-z), for any z."""
+    """Return 1 / (1 + e^-z), for any z."""
     return 1.0 / (1.0 + math.exp(-z)) if z > -700.0 else 0.0
 
 
 @rule
 def log_gamma_peak(shape: float) -> float:
-    """log of the largest density of the logarithm of a Gamma(shape, 1) variable, at log(shape)."""
+    """Return the log of the largest density of the logarithm of a Gamma(shape, 1) variable, at log(shape)."""
     return 0.5 * math.log(shape) - _HALF_LOG_TWO_PI - stirling_error(shape)
 
 
 @rule
 def log_gamma_fall(shape: float, u: float) -> float:
-    """How far the log density of the logarithm has fallen at a distance u from its peak (never above 0)."""
+    """Return the log density of the logarithm at a distance u from its peak less that at the peak (never above 0)."""
     return shape * (u - math.expm1(u)) if u < 700.0 else _NEVER
 
 
 @rule
 def _log_gamma_tails_and_density(shape: float, z: float) -> tuple[float, float, float]:
-    """log P(X < e^z), log P(X > e^z) and the log density of log X, for X ~ Gamma(shape, 1)."""
+    """Return log P(X < e^z), log P(X > e^z) and the log density of log X, for X ~ Gamma(shape, 1)."""
     density = log_gamma_peak(shape) + log_gamma_fall(shape, z - math.log(shape))
     x = math.exp(z)
     if x < shape + 1.0:  # the series of the lower tail
@@ -306,7 +306,7 @@ def _log_gamma_tails_and_density(shape: float, z: float) -> tuple[float, float, 
 
 @rule
 def log_gamma_quantile(shape: float, log_tail: float, start: float, side: float) -> float:
-    """The z with log P(log X > z) = log_tail, X ~ Gamma(shape, 1); with side -1, log P(log X < z) = log_tail.
+    """Return the z with log P(log X > z) = log_tail, X ~ Gamma(shape, 1); with side -1, log P(log X < z) = log_tail.
 
     The logarithm of a Gamma variable has a log-concave density, so both log tails are concave: Newton's steps overshoot
     at most once and then approach from one side.

@@ -7,8 +7,8 @@ branches that they decide are resolved, and calls of other templates become call
 constants, or, where they are ``spliced``, their statements. Read the source as if constants were ordinary arguments;
 called from Python, it behaves so.
 
-Numba can prune such branches and inline functions itself, but it inlines everything before it prunes, and a kernel took
-fifty seconds to compile instead of one or two.
+Numba can prune such branches and inline functions itself, but it inlines everything before it prunes, which makes a
+kernel many times slower to compile.
 """
 
 import ast

@@ -44,14 +44,14 @@ TRACKED, CARRIED, FRESH, PAIRS, WEIGHTS, FORGETTING_WEIGHTS, CATEGORIES = range(
 
 @specialised(spliced)
 def begin(scratch: Scratch) -> None:
-    """Forget the realization before."""
+    """Clear what the realization before left behind."""
     for a in range(scratch.p.size):
         scratch.p[a] = scratch.starts[a] = math.nan
 
 
 @specialised(spliced)
 def begin_beta(step_code: Constant, world: BernoulliWorld, prior: BetaPrior, scratch: Scratch) -> float:
-    """Beta arms at their prior; returns the best mean."""
+    """Put Beta arms at their prior; return the best mean."""
     begin(scratch)
     best = world.means[0]
     for a in range(scratch.p.size):
@@ -77,7 +77,7 @@ def beta_step(
     step_code: Constant, kind: Constant, form: Constant, address: Address, world: BernoulliWorld,
     policy: PolicySettings, scratch: Scratch,
 ) -> tuple[int, int, float]:  # fmt: skip
-    """A Bernoulli bandit under Beta beliefs: the arm, N and the reward."""
+    """Play a step of a Bernoulli bandit under Beta beliefs: return the arm, N and the reward."""
     state: BetaState = scratch.state
     parameters, p = scratch.parameters, scratch.p
     alpha, beta = state.alpha, state.beta
@@ -109,7 +109,7 @@ def beta_step(
 
 @specialised(spliced)
 def begin_pairs(prior: PairPrior, scratch: Scratch) -> None:
-    """Beta or Gamma arms at their prior."""
+    """Put Beta or Gamma arms at their prior."""
     begin(scratch)
     for a in range(scratch.p.size):
         scratch.parameters[a, 0], scratch.parameters[a, 1], scratch.parameters[a, 2] = (
@@ -125,9 +125,9 @@ def pairs_step(
     kind: Constant, form: Constant, law: Constant, address: Address, world: StagedWorld, prior: PairPrior,
     policy: PolicySettings, scratch: Scratch,
 ) -> tuple[int, int, float, float]:  # fmt: skip
-    """Rewards of 0 and 1, counts or waiting times, where beliefs may forget and means may move.
+    """Play a step with rewards of 0 and 1, counts or waiting times, where beliefs may forget and means may move.
 
-    The arm, N, the reward, the best mean.
+    Return the arm, N, the reward and the best mean.
     """
     parameters, truth = scratch.parameters, scratch.truth
     stage = world.means[((int(address[3]) - 1) // world.every) % world.means.shape[0]]
@@ -146,7 +146,7 @@ def pairs_step(
 
 @specialised(spliced)
 def begin_weights(prior: WeightsPrior, scratch: Scratch) -> None:
-    """Weights at their prior."""
+    """Put weights at their prior."""
     state: WeightsState = scratch.state
     begin(scratch)
     arms, size = prior.mean.shape
@@ -162,7 +162,7 @@ def begin_weights(prior: WeightsPrior, scratch: Scratch) -> None:
 
 @specialised(inlined)
 def student_optimality(parameters: FloatArray, p: FloatArray, survey: FloatArray, panel: FloatArray) -> None:
-    """Sampling one under Normal-Inverse-Gamma beliefs, right to 1e-6."""
+    """Fill p under Normal-Inverse-Gamma beliefs, to 1e-6."""
     if p.size == 2:
         first, scale, freedom = parameters[0, 0], parameters[0, 1], parameters[0, 2]
         second, other_scale, other_freedom = parameters[1, 0], parameters[1, 1], parameters[1, 2]
@@ -175,7 +175,7 @@ def student_optimality(parameters: FloatArray, p: FloatArray, survey: FloatArray
 
 @specialised(spliced)
 def look(address: Address, world: LinearWorld, prior: WeightsPrior, scratch: Scratch) -> float:
-    """Fill the context, what each arm is worth there, and the law of what is known of it; returns the best mean."""
+    """Fill the context, every arm's mean there and its marginal; return the best mean."""
     state: WeightsState = scratch.state
     where = (address[0], address[1], np.uint64(0) if world.shared else address[2], address[3])
     worlds.fill_context(world.context, world.path, where, state.shown)
@@ -199,7 +199,7 @@ def linear_step(
     step_code: Constant, kind: Constant, form: Constant, law: Constant, address: Address, world: LinearWorld,
     prior: WeightsPrior, policy: PolicySettings, scratch: Scratch,
 ) -> tuple[int, int, float, float]:  # fmt: skip
-    """Any world that pays x^T w, under beliefs about w: the arm, N, the reward, the best arm's mean.
+    """Play a step of a world that pays x^T w, under beliefs about w: return the arm, N, the reward and the best mean.
 
     law : STUDENT (w and the noise have Normal-Inverse-Gamma laws) or LOGISTIC (x^T w are log odds of a 1).
     """
@@ -227,7 +227,7 @@ def linear_step(
 
 @specialised(spliced)
 def begin_categories(world: CategoricalWorld, prior: DirichletPrior, scratch: Scratch) -> float:
-    """Categories at their prior; returns the best mean value."""
+    """Put categories at their prior; return the best mean value."""
     state: DirichletState = scratch.state
     begin(scratch)
     best = -math.inf
@@ -244,7 +244,7 @@ def categories_step(
     kind: Constant, form: Constant, address: Address, world: CategoricalWorld, prior: DirichletPrior,
     policy: PolicySettings, scratch: Scratch,
 ) -> tuple[int, int, float]:  # fmt: skip
-    """Rewards in categories: sampling one as the paper writes it. The arm, N and the reward."""
+    """Play a step with rewards in categories, p from posterior samples: return the arm, N and the reward."""
     state: DirichletState = scratch.state
     concentration = state.concentration
     if kind == kinds.GREEDY or kind == kinds.EPSILON_GREEDY:
@@ -264,7 +264,7 @@ def categories_step(
 
 @specialised(spliced)
 def begin_realization(step_code: Constant, world: Any, prior: Any, scratch: Scratch) -> float:
-    """Put the arms at their prior; returns the best mean, where the world does not change it at every step."""
+    """Put the arms at their prior; return the best mean, where the world does not change it at every step."""
     if step_code in (TRACKED, CARRIED, FRESH):
         return begin_beta(step_code, world, prior, scratch)
     if step_code == CATEGORIES:
@@ -281,7 +281,7 @@ def step(
     step_code: Constant, kind: Constant, form: Constant, law: Constant, address: Address, world: Any, prior: Any,
     policy: PolicySettings, scratch: Scratch, best: float,
 ) -> tuple[int, int, float, float]:  # fmt: skip
-    """Play one step of any family: the arm, N, the reward, the best mean; best is that of the step before."""
+    """Play one step of any family: return the arm, N, the reward, the best mean; best is that of the step before."""
     if step_code == PAIRS:
         return pairs_step(kind, form, law, address, world, prior, policy, scratch)
     if step_code in (WEIGHTS, FORGETTING_WEIGHTS):

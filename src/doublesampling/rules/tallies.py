@@ -1,4 +1,4 @@
-"""What information-directed sampling knows of every two arms, and its choice: what Python calls."""
+"""Regret and information of information-directed sampling, and its choice, as Python calls them."""
 
 import functools
 from collections.abc import Callable

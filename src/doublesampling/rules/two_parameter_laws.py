@@ -1,4 +1,4 @@
-"""Beliefs of two numbers per arm, Beta and Gamma, that may forget: what is paid, what is learned, what is best."""
+"""Beliefs of two numbers per arm, Beta and Gamma, that may forget: rewards, updates, probability of being best."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ def learn(
     law: Constant, first: FloatArray, second: FloatArray, prior_first: FloatArray, prior_second: FloatArray,
     discount: float, arm: int, paid: float,
 ) -> None:  # fmt: skip
-    """Every arm forgets by the discount, then the played one learns, in place; float arrays (arm)."""
+    """Update in place: every arm forgets by the discount, then the played one learns; float arrays (arm)."""
     if discount < 1.0:
         for a in range(first.size):
             first[a] = posterior.forget(first[a], prior_first[a], discount)
@@ -33,7 +33,7 @@ def learn(
 
 @specialised(inlined)
 def pay(law: Constant, mean: float, arm: int, address: Address) -> float:
-    """What the world pays whose belief has this law."""
+    """Return what an arm pays in the world that fits this law."""
     if law == laws.BETA:
         paid = worlds.bernoulli_reward(mean, arm, address)
     elif law == laws.GAMMA:
@@ -47,7 +47,7 @@ def pay(law: Constant, mean: float, arm: int, address: Address) -> float:
 def fill_optimality(
     law: Constant, parameters: FloatArray, p: FloatArray, survey: FloatArray, panel: FloatArray
 ) -> None:
-    """Sampling one, right to 1e-6."""
+    """Fill p, to 1e-6."""
     if compare_beta_gamma.resolved(law, parameters):
         p[0], p[1], _ = compare_beta_gamma.first_above_second(law, parameters)
     else:

@@ -1,4 +1,4 @@
-"""How a history changes a belief's statistics, one observation after another: what Python calls to learn."""
+"""Posterior updates by a whole history, one observation after another, as Python calls them."""
 
 import functools
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def nig_follow(
     mean: FloatArray, root: FloatArray, alpha: FloatArray, beta: FloatArray, arms: IntArray, contexts: FloatArray,
     rewards: FloatArray, forgets: bool, anchors: FloatArray,
 ) -> None:  # fmt: skip
-    """Follow a history of weights, in place; before each observation every arm may forget."""
+    """Update weights by a history, in place; before each observation every arm may forget."""
     work = np.empty(mean.shape[1])
     _nig_follow(mean, root, alpha, beta, arms, contexts, rewards, forgets, anchors, work)
 
@@ -47,7 +47,7 @@ def _logistic_follow(
 def logistic_follow(
     mean: FloatArray, root: FloatArray, arms: IntArray, contexts: FloatArray, rewards: FloatArray
 ) -> None:
-    """Follow a history of log odds, in place."""
+    """Update the weights of log odds by a history, in place."""
     size = mean.shape[1]
     _logistic_follow(mean, root, arms, contexts, rewards, np.empty(size), np.empty(size))
 
@@ -87,7 +87,7 @@ def pairs_follow(
     law: int, first: FloatArray, second: FloatArray, arms: IntArray, rewards: FloatArray,
     prior_first: FloatArray, prior_second: FloatArray, discount: float,
 ) -> None:  # fmt: skip
-    """Follow a history of a belief with two numbers per arm (Beta or Gamma), in place."""
+    """Update two numbers per arm (Beta or Gamma) by a history, in place."""
     _pairs_follow(law)(first, second, arms, rewards, prior_first, prior_second, discount)
 
 
@@ -95,7 +95,7 @@ def pairs_follow(
 def categories_follow(
     concentration: FloatArray, prior: FloatArray, discount: float, arms: IntArray, found: IntArray
 ) -> None:
-    """Follow a history of categories, in place."""
+    """Update categories by a history, in place."""
     for i in range(arms.size):
         dirichlet.learn(concentration, prior, discount, arms[i], found[i])
 

@@ -1,4 +1,4 @@
-"""What a simulated world shows and pays, found at addresses that no policy can move."""
+"""The contexts and rewards of simulated bandits, at random addresses that do not depend on the policy."""
 
 import math
 
@@ -24,7 +24,7 @@ LOGIT = 2  # the log odds of a 1
 
 @rule
 def fill_context(kind: int, given: FloatArray, address: Address, context: FloatArray) -> None:
-    """The context at an address: uniform on [0, 1], standard normal, or the given path (time, dimension) in turn."""
+    """Fill the context at an address: uniform on [0, 1], standard normal, or the rows of a path (time, dimension)."""
     if kind == GIVEN:
         row = (int(address[3]) - 1) % given.shape[0]
         for i in range(context.size):
@@ -39,31 +39,31 @@ def fill_context(kind: int, given: FloatArray, address: Address, context: FloatA
 
 @rule
 def bernoulli_reward(probability: float, arm: int, address: Address) -> float:
-    """1 with the arm's probability, else 0; the same luck for an arm whichever policy plays it."""
+    """Return 1 with the arm's probability, else 0; an arm's random numbers do not depend on the policy."""
     return 1.0 if uniform(address, REWARD, np.uint64(arm)) < probability else 0.0
 
 
 @rule
 def gaussian_reward(mean: float, noise: float, arm: int, address: Address) -> float:
-    """The arm's mean plus Gaussian noise."""
+    """Return the arm's mean plus Gaussian noise."""
     return mean + noise * normal(address, REWARD, np.uint64(arm))
 
 
 @rule
 def poisson_reward(mean: float, arm: int, address: Address) -> float:
-    """A count with the arm's mean."""
+    """Return a Poisson count with the arm's mean."""
     return float(poisson_from_uniform(uniform(address, REWARD, np.uint64(arm)), mean))
 
 
 @rule
 def exponential_reward(mean: float, arm: int, address: Address) -> float:
-    """A waiting time with the arm's mean."""
+    """Return an exponential waiting time with the arm's mean."""
     return -mean * math.log(uniform(address, REWARD, np.uint64(arm)))
 
 
 @rule
 def category_of_reward(probabilities: FloatArray, arm: int, address: Address) -> int:
-    """Which category the arm pays, by its probabilities, float array (category)."""
+    """Return the category that the arm pays, drawn by its probabilities, float array (category)."""
     left = uniform(address, REWARD, np.uint64(arm))
     last = probabilities.size - 1
     for k in range(last):
@@ -75,7 +75,7 @@ def category_of_reward(probabilities: FloatArray, arm: int, address: Address) ->
 
 @rule
 def linear_mean(weights: FloatArray, context: FloatArray) -> float:
-    """The expected reward x^T w."""
+    """Return the expected reward x^T w."""
     total = 0.0
     for i in range(context.size):
         total += weights[i] * context[i]

@@ -1,1 +1,1 @@
-"""Sampling two and its rivals: how many candidates, their mode, and what other policies play."""
+"""The policies' rules: double sampling (candidates, mode, propensities) and the baselines."""

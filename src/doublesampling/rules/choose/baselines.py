@@ -18,27 +18,27 @@ _MOST_DIVERGENCE = 1e9  # of all observations of an arm
 
 @rule
 def bayes_ucb_log_tail(time: float) -> float:
-    """log of 1/t: Bayes-UCB looks at the quantile of level 1 - 1/t."""
+    """Return log(1/t), the log tail probability of Bayes-UCB's quantile at time t."""
     return -math.log(max(time, 1.0))
 
 
 @rule
 def sample_rank(samples: int, log_tail: float) -> int:
-    """Which of the sorted samples is the quantile: the lowest with a share of at least 1 - tail at or below it."""
+    """Return the rank of the quantile among sorted samples: the lowest with a share of 1 - tail at or below it."""
     # 1e-9 of a sample forgives the rounding of the level, so that 0.9 of 10 samples is the ninth
     return min(max(math.ceil(-samples * math.expm1(log_tail) - 1e-9) - 1, 0), samples - 1)
 
 
 @rule
 def bernoulli_divergence(p: float, q: float) -> float:
-    """KL(Bernoulli(p) || Bernoulli(q))."""
+    """Return KL(Bernoulli(p) || Bernoulli(q))."""
     first = p * math.log(p / q) if p > 0.0 else 0.0
     return first + ((1.0 - p) * math.log((1.0 - p) / (1.0 - q)) if p < 1.0 else 0.0)
 
 
 @rule
 def ucb1_index(mean: float, count: float, time: float) -> float:
-    """UCB1 (Auer et al., 2002): the mean and a bonus that shrinks with the count; an arm never played comes first.
+    """Return UCB1's index (Auer et al., 2002): the mean and a bonus that shrinks with the count; infinity at first.
 
     time is the number of this decision, counted from 1; the paper takes the plays so far, one less.
     """
@@ -47,7 +47,7 @@ def ucb1_index(mean: float, count: float, time: float) -> float:
 
 @rule
 def kl_ucb_index(mean: float, count: float, time: float) -> float:
-    """KL-UCB (Garivier and Cappe, 2011): the largest q with count KL(mean || q) <= log t, by Newton's method.
+    """Return the index of KL-UCB (Garivier and Cappe, 2011): the largest q with count KL(mean || q) <= log t.
 
     The paper allows log t + c log log t: its theorem takes c = 3, its experiments and this function c = 0. time is t,
     the number of this decision, counted from 1, as in the paper. An arm never played comes first.
@@ -75,7 +75,7 @@ def kl_ucb_index(mean: float, count: float, time: float) -> float:
 
 @rule
 def imed_index(mean: float, count: float, best: float) -> float:
-    """IMED (Honda and Takemura, 2015), negated so that the largest is played: count KL(mean || best) + log count.
+    """Return IMED's index (Honda and Takemura, 2015), negated: -(count KL(mean || best) + log count).
 
     best is the highest empirical mean. The paper's D_inf of rewards of 0 and 1 is this divergence. An arm never played
     comes first.
@@ -90,7 +90,7 @@ def imed_index(mean: float, count: float, best: float) -> float:
 
 @rule
 def second_of_two(address: Address, first: int, share: float, p: FloatArray) -> int:
-    """Top-two Thompson sampling (Russo, 2016): the first arm with probability share (his beta), else another.
+    """Return the arm of top-two Thompson sampling (Russo, 2016): the first with probability share, else another.
 
     The paper draws from the posterior again until another arm is the best: its law is p over what p leaves to the
     others, and is drawn from at once. Where less than SURE is left, the first arm is played: simulations do not know
@@ -114,7 +114,7 @@ def second_of_two(address: Address, first: int, share: float, p: FloatArray) -> 
 
 @specialised(rule)
 def fill_draws(law: Constant, parameters: FloatArray, address: Address, draws: FloatArray) -> None:
-    """Posterior draws of every arm, float array (sample, arm), in the law's own coordinate."""
+    """Fill posterior draws of every arm, float array (sample, arm), in the law's own coordinate."""
     count = parameters.shape[0]
     for m in range(draws.shape[0]):
         for a in range(count):
@@ -125,7 +125,7 @@ def fill_draws(law: Constant, parameters: FloatArray, address: Address, draws: F
 
 @specialised(rule)
 def fill_reward_draws(law: Constant, parameters: FloatArray, address: Address, draws: FloatArray) -> None:
-    """The same as expected rewards."""
+    """Fill posterior draws of every arm's expected reward, float array (sample, arm)."""
     fill_draws(law, parameters, address, draws)
     for m in range(draws.shape[0]):
         for a in range(draws.shape[1]):
@@ -134,7 +134,7 @@ def fill_reward_draws(law: Constant, parameters: FloatArray, address: Address, d
 
 @rule
 def sample_quantile(draws: FloatArray, arm: int, rank: int) -> float:
-    """The sample of a rank (0 the lowest): as many heads of a partial selection as lie on the nearer side."""
+    """Return the sample of a rank (0 the lowest), by a partial selection sort from the nearer end."""
     samples = draws.shape[0]
     from_top = samples - 1 - rank < rank
     steps = samples - rank if from_top else rank + 1

@@ -1,4 +1,4 @@
-"""Sampling two, first half: how many candidate arms to draw, from how much doubt is left.
+"""How many candidate arms to draw, from how much doubt is left (the paper's second sampling, first half).
 
 The probability of a false alarm is that of an arm turning out better than the leader. The smaller it is, the more
 candidates are drawn, and the closer their mode comes to the leader: N = log(1 / p_FA) (eq. policy_n_samples).
@@ -29,7 +29,7 @@ _CANDIDATES_PER_DECADE = 4.0
 
 @rule
 def leader(p: FloatArray) -> int:
-    """a_hat*, the arm most probably optimal (the first of equals: they are equal in everything that follows)."""
+    """Return a_hat*, the arm that is most probably optimal; of equals the first, since N is the same for each."""
     best = 0
     for a in range(1, p.size):
         if p[a] > p[best]:
@@ -39,7 +39,7 @@ def leader(p: FloatArray) -> int:
 
 @rule
 def log_false_alarm_gaussian(p: float, p_best: float, rest: float) -> float:
-    """log p_FA of one arm by a Gaussian truncated to [0, 1]: log of (Phi(b) - Phi(x)) / (Phi(b) - Phi(a)).
+    """Return log p_FA of one arm by a Gaussian truncated to [0, 1]: log of (Phi(b) - Phi(x)) / (Phi(b) - Phi(a)).
 
     rest is 1 - p_best, summed from the other arms so that it is right even when p_best rounds to 1.
     """
@@ -57,13 +57,13 @@ def log_false_alarm_gaussian(p: float, p_best: float, rest: float) -> float:
 
 @rule
 def log_false_alarm_markov(p: float, p_best: float) -> float:
-    """Markov's bound on the same probability: p_a / p*."""
+    """Return the log of Markov's bound on p_FA of one arm: p_a / p*."""
     return math.log(p / p_best) if p > 0.0 else -math.inf
 
 
 @rule
 def log_false_alarm_chebyshev(p: float, p_best: float) -> float:
-    """Chebyshev's bound, one side of it: sigma_a^2 / (2 (p* - p_a)^2), at most 1."""
+    """Return the log of Chebyshev's one-sided bound on p_FA of one arm: sigma_a^2 / (2 (p* - p_a)^2), at most 1."""
     deviation = optimality_deviation(p)
     if deviation <= 0.0:
         return -math.inf
@@ -78,7 +78,7 @@ def _normal_cdf(x: float) -> float:
 
 @rule
 def false_alarm_in_double(p: float, p_best: float) -> float:
-    """p_FA of one arm as published: below about 1e-16 it rounds to 0 or less, and without variance it is nan."""
+    """Return p_FA of one arm as published: below about 1e-16 it rounds to 0 or less, and without variance it is nan."""
     deviation = optimality_deviation(p)
     below = _normal_cdf(-p / deviation)
     inside = _normal_cdf((1.0 - p) / deviation) - below
@@ -87,7 +87,7 @@ def false_alarm_in_double(p: float, p_best: float) -> float:
 
 @rule
 def false_alarm(false_alarm_rule: int, p: float, p_best: float, rest: float) -> float:
-    """p_FA of one arm; 0 where it is smaller than any number."""
+    """Return p_FA of one arm by the rule of a number; 0 where it is smaller than any floating-point number."""
     if false_alarm_rule == TRUNCATED_GAUSSIAN_IN_DOUBLE:
         return false_alarm_in_double(p, p_best)
     return math.exp(_log_false_alarm_of_arm(false_alarm_rule, p, p_best, rest))
@@ -104,7 +104,7 @@ def _log_false_alarm_of_arm(false_alarm_rule: int, p: float, p_best: float, rest
 
 @rule
 def log_false_alarm(false_alarm_rule: int, p: FloatArray) -> float:
-    """log p_FA, the average of every arm's p_FA but the leader's."""
+    """Return log p_FA, the average of p_FA over all arms but the leader."""
     best = leader(p)
     if false_alarm_rule == TRUNCATED_GAUSSIAN_IN_DOUBLE:
         doubtful = 0.0
@@ -132,7 +132,7 @@ def log_false_alarm(false_alarm_rule: int, p: FloatArray) -> float:
 
 @inlined
 def log_false_alarm_of_counts(table: FloatArray, counts: NDArray[np.int64]) -> float:
-    """The same from a table of p_FA by (count of the arm, count of the leader) of the M samples."""
+    """Return log p_FA from a table of p_FA by (count of the arm, count of the leader) of the M samples."""
     best = 0
     for a in range(1, counts.size):
         if counts[a] > counts[best]:
@@ -146,14 +146,14 @@ def log_false_alarm_of_counts(table: FloatArray, counts: NDArray[np.int64]) -> f
 
 @rule
 def _whole(count: float, cap: int) -> int:
-    """Between 1 and the cap; a count that is not a number is the cap, as published."""
+    """Return a count rounded down, between 1 and the cap; nan gives the cap, as published."""
     # a part in 1e12 forgives the logarithm's rounding, so that p_FA = 0.001 gives 3 and not 2
     return max(1, math.floor(count * (1.0 + 1e-12))) if count < cap else cap
 
 
 @rule
 def number_of_candidates(log_p_fa: float, rate: float, cap: int) -> int:
-    """N = floor(rate ln(1 / p_FA)), at least 1 and at most the cap (the paper's N_{t+1}).
+    """Return N = floor(rate ln(1 / p_FA)), at least 1 and at most the cap (the paper's N_{t+1}).
 
     rate is the scale over the natural logarithm of the base: 1 / ln 10 in the paper.
     """
@@ -162,13 +162,13 @@ def number_of_candidates(log_p_fa: float, rate: float, cap: int) -> int:
 
 @rule
 def number_from_false_alarm(p_fa: float, rate: float, cap: int) -> int:
-    """N from p_FA itself; none at all is as sure as can be."""
+    """Return N from p_FA itself; a p_FA of 0 gives the cap."""
     return number_of_candidates(math.log(p_fa) if p_fa > 0.0 else -math.inf, rate, cap)
 
 
 @rule
 def number_of_candidates_until(remaining: float, p: FloatArray, cap: int) -> int:
-    """N when the horizon is known: doubt weighs as much as there are decisions left for it to spoil."""
+    """Return N when the horizon is known, from the doubt about the leader times the decisions that remain."""
     best = leader(p)
     doubt = 0.0
     for a in range(p.size):

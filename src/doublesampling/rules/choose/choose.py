@@ -35,7 +35,7 @@ IntArray = NDArray[np.int64]
 def choose(
     kind: Constant, form: Constant, law: Constant, policy: PolicySettings, address: Address, scratch: Scratch
 ) -> tuple[int, int]:
-    """The arm and N. ``kind``, ``form`` and ``law`` are constants where this is compiled: only what they need is.
+    """Return the arm and N. ``kind``, ``form`` and ``law`` are constants: only what they need is compiled.
 
     scratch : parameters and truth are filled; p, too, where the policy needs it (kinds.needs_optimality), and it is
     left holding the estimate p_hat; samples, too, where the law is SAMPLED.
@@ -71,7 +71,7 @@ def one_candidate(policy: PolicySettings, address: Address, p: FloatArray, votes
 def fill_values(
     kind: Constant, form: Constant, law: Constant, policy: PolicySettings, address: Address, scratch: Scratch
 ) -> None:
-    """A number per arm, the largest of which is played."""
+    """Fill one number per arm, the largest of which is played."""
     parameters, values = scratch.parameters, scratch.values
     if kind == kinds.UCB1 or kind == kinds.KL_UCB or kind == kinds.IMED:
         fill_indices(kind, parameters, scratch.priors, float(address[3]), values)
@@ -100,7 +100,7 @@ def fill_values(
 
 @specialised(spliced)
 def fill_quantiles(form: Constant, law: Constant, policy: PolicySettings, address: Address, scratch: Scratch) -> None:
-    """Bayes-UCB's quantiles; each search starts where the arm's last one ended.
+    """Fill Bayes-UCB's quantiles; each search starts where the arm's last one ended.
 
     With samples, the k-th of M sorted posterior draws has the law of the quantile at a Beta(k, M - k + 1) level: one
     draw of the level stands for all M.
@@ -126,7 +126,7 @@ def fill_quantiles(form: Constant, law: Constant, policy: PolicySettings, addres
 
 @specialised(spliced)
 def fill_indices(kind: Constant, parameters: FloatArray, priors: FloatArray, time: float, values: FloatArray) -> None:
-    """The index of every Beta arm, from what was seen of it."""
+    """Fill the index of every Beta arm, from its wins and losses."""
     best = 0.0
     for a in range(values.size):
         wins = parameters[a, 0] - priors[a, 0]
@@ -146,7 +146,7 @@ def fill_indices(kind: Constant, parameters: FloatArray, priors: FloatArray, tim
 
 @specialised(spliced)
 def fill_tally(form: Constant, law: Constant, address: Address, scratch: Scratch) -> None:
-    """What information-directed sampling knows of every two arms, from samples or right to 1e-6."""
+    """Fill what information-directed sampling needs for every two arms, from samples, or exactly to 1e-6."""
     parameters, samples, tally = scratch.parameters, scratch.samples, scratch.tally
     if law == laws.SAMPLED:
         tally_draws(samples, tally)

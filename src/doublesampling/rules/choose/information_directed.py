@@ -29,7 +29,7 @@ _NEGLIGIBLE = 1e-12  # a probability that is as good as none
 
 @rule
 def best_of_draw(draws: FloatArray, m: int) -> int:
-    """The best arm of one draw; of several, each in turn as draws go by, so that none is favoured by its place."""
+    """Return the best arm of one draw; tied arms take turns from draw to draw, so that none is favoured."""
     best, ties = 0, 1
     for a in range(1, draws.shape[1]):
         if draws[m, a] > draws[m, best]:
@@ -49,7 +49,7 @@ def best_of_draw(draws: FloatArray, m: int) -> int:
 
 @rule
 def tally_draws(draws: FloatArray, work: FloatArray) -> None:
-    """E[reward of a, b is best] at (b, a) of work, (arm + 4, arm), and P(b is best) below, from draws (sample, arm)."""
+    """Fill work (arm + 4, arm) from draws (sample, arm): E[reward of a, b is best] at (b, a), P(b is best) below."""
     samples, arms = draws.shape
     for i in range(arms + 1):
         for a in range(arms):
@@ -81,7 +81,7 @@ def _panel_tally(count: int, rewards: FloatArray, panel: FloatArray, partial: Fl
 
 @specialised(rule)
 def _upper_edge_of_pay(shape: float, rate: float, fall: float) -> float:
-    """Where the tail of an inverse Gamma law times its reward ends: one of a shape less, as far as numbers reach."""
+    """Return where the density of an inverse Gamma law times its reward ends: that of a law of one shape less."""
     less = max(shape - 1.0, 0.05)
     centre = laws.centre(laws.INVERSE_GAMMA, less, rate)
     return min(centre + edge(laws.INVERSE_GAMMA, less, rate, 0.0, 1.0, fall), centre + 600.0)
@@ -111,7 +111,10 @@ def tally_exactly(
     law: Constant, parameters: FloatArray, fineness: Fineness, survey: FloatArray, panel: FloatArray,
     partial: FloatArray, work: FloatArray,
 ) -> None:  # fmt: skip
-    """The same by quadrature. Work space: survey and panel as in probability_optimal, partial (arm + 2, node)."""
+    """Fill work as tally_draws does, by quadrature.
+
+    Work space: survey and panel as in quadrature.probability_optimal, partial (arm + 2, node).
+    """
     count = parameters.shape[0]
     floor = survey_arms(law, parameters, fineness, survey)
     shift = 0.0
@@ -146,7 +149,7 @@ def tally_exactly(
 
 @rule
 def fill_regret_and_information(work: FloatArray) -> None:
-    """Two more rows of work, from those above. An arm that is as good as never the best counts for neither."""
+    """Fill the rows of regret and information of work; arms with a negligible chance to be the best are left out."""
     arms = work.shape[1]
     for a in range(arms):
         mean = regret = information = 0.0
@@ -170,7 +173,7 @@ def _ratio(regret: float, information: float) -> float:
 
 @inlined
 def _mixture(regret: FloatArray, information: FloatArray, a: int, b: int) -> tuple[float, float]:
-    """The share of a in the best mixture of a and b, and its ratio; none is better than either alone: infinity."""
+    """Return the share of a in the best mixture of a and b, and its ratio; infinity where one arm alone is better."""
     slope, gain = regret[a] - regret[b], information[a] - information[b]
     if slope == 0.0 or gain == 0.0:
         return 0.0, math.inf
@@ -182,7 +185,7 @@ def _mixture(regret: FloatArray, information: FloatArray, a: int, b: int) -> tup
 
 @rule
 def fill_chances(regret: FloatArray, information: FloatArray, chances: FloatArray) -> None:
-    """The mixture of two arms at most with the least ratio; mixtures, or arms, that are equally good share fairly.
+    """Fill the chances of the mixture, of two arms at most, with the least ratio; equally good ones share fairly.
 
     The ratio is a convex function of the chances, so what equally good ones share is as good as each.
     """
@@ -217,7 +220,7 @@ def fill_chances(regret: FloatArray, information: FloatArray, chances: FloatArra
 
 @rule
 def directed_choice(address: Address, work: FloatArray) -> int:
-    """The arm played; the chance of each stays in the last row of work, which was tallied."""
+    """Return the arm played, from tallied work; the chance of each arm is left in its last row."""
     fill_regret_and_information(work)
     arms = work.shape[1]
     chances = work[arms + 3]

@@ -1,4 +1,4 @@
-"""What the compiled rules call each policy."""
+"""The numbers of the policies and of their forms in compiled rules."""
 
 DOUBLE_SAMPLING = 0
 THOMPSON = 1
@@ -19,10 +19,10 @@ EXACT, TWO_ARM_TABLE, TABLE, FALSE_ALARM, UNTIL_HORIZON, SAMPLES = range(6)
 
 
 def needs_optimality(kind: int) -> bool:
-    """Whether a policy looks at p, the probability of each arm being the best."""
+    """Tell whether a policy looks at p, the probability of each arm being the best."""
     return kind in (DOUBLE_SAMPLING, TOP_TWO)
 
 
 def follows_recurrence(kind: int, samples: int) -> bool:
-    """Whether p as a recurrence follows it is all that a policy needs."""
+    """Tell whether the recurrence of p (optimal_arm/recurrence.py) is all that a policy needs."""
     return needs_optimality(kind) or kind == THOMPSON or (kind == INFORMATION_DIRECTED and samples == 0)

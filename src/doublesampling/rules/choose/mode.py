@@ -1,4 +1,4 @@
-"""Sampling two, second half: draw the candidates, play their mode."""
+"""Draw the candidates and play their mode (the paper's second sampling, second half)."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +11,13 @@ FloatArray = NDArray[np.float64]
 
 @inlined
 def draw_candidates(address: Address, number: int, p: FloatArray, votes: NDArray[np.int64]) -> None:
-    """Votes per arm of N candidates drawn from Cat(p_hat). With N = 1 this is Thompson sampling."""
+    """Fill the votes per arm of N candidates drawn from Cat(p_hat). With N = 1 this is Thompson sampling."""
     multinomial_draw(address, CANDIDATES, number, p, votes)
 
 
 @inlined
 def mode(values: NDArray[np.float64] | NDArray[np.int64], first_of_ties: bool, address: Address) -> int:
-    """The arm of the largest value; of several, the first or a fair draw."""
+    """Return the arm of the largest value; of several, the first or a fair draw."""
     best = 0
     ties = 1
     for a in range(1, values.size):
@@ -48,7 +48,7 @@ def mode_of_candidates(
 
 @rule
 def explore(arm: int, arms: int, epsilon: float, address: Address) -> int:
-    """With probability epsilon any arm, else the one given."""
+    """Return any arm with probability epsilon, else the one given."""
     if uniform(address, EXPLORATION, np.uint64(0)) >= epsilon:
         return arm
     return int(uniform(address, EXPLORATION, np.uint64(1)) * arms)

@@ -26,7 +26,7 @@ _LARGEST_RULE = 32
 
 
 def _rules_on_unit_interval() -> tuple[FloatArray, FloatArray]:
-    """Gauss-Legendre rules on (0, 1) with 1 to 32 nodes, one per row."""
+    """Return Gauss-Legendre rules on (0, 1) with 1 to 32 nodes, one per row."""
     nodes, weights = np.zeros((2, _LARGEST_RULE + 1, _LARGEST_RULE))
     for count in range(1, _LARGEST_RULE + 1):
         x, w = np.polynomial.legendre.leggauss(count)
@@ -62,7 +62,7 @@ def mode_scratch(number: int, arms: int) -> ModeScratch:
 
 @rule
 def propensity_of_two(number: int, p: float, first_of_ties: bool) -> float:
-    """P(the first of two arms is the mode of N draws), p being its share."""
+    """Return P(the first of two arms is the mode of N draws), p being its share."""
     odds = p / (1.0 - p)
     middle = min(int((number + 1) * p), number)
     up = down = math.exp(log_binomial_pmf(middle, number, p))
@@ -145,7 +145,7 @@ def _add_modes(
 def fill_propensities_of_many(
     number: int, p: FloatArray, first_of_ties: bool, scratch: ModeScratch, out: FloatArray
 ) -> None:
-    """Propensities of three or more arms that all can be drawn; out is zero before."""
+    """Fill the propensities of three or more arms that all can be drawn; out is zero before."""
     count, size, points = p.size, scratch.root.size, scratch.turn.size
     root, turn, phase, lower = scratch.root, scratch.turn, scratch.phase, scratch.lower
     for m in range(size):

@@ -1,1 +1,1 @@
-"""Sampling one: how probably each arm is the best, by quadrature, recurrences and closed forms."""
+"""The probability that each arm is the best (the paper's first sampling): quadrature, recurrences, closed forms."""

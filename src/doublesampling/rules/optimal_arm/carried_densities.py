@@ -35,13 +35,13 @@ _PANELS, _FLOOR, _SERVES = range(3)
 
 @inlined
 def begin(notes: FloatArray) -> None:
-    """Nodes that were laid for another realization do not serve."""
+    """Mark the nodes of the realization before as not usable."""
     notes[notes.shape[0] - 1, _SERVES] = 0.0
 
 
 @specialised(rule)
 def lay(parameters: FloatArray, survey: FloatArray, book: FloatArray, notes: FloatArray) -> None:
-    """Lay nodes for the arms as they are; notes of zero panels say that there were too many."""
+    """Place the nodes for the arms as they are; zero panels in the notes mean that there were too many."""
     count = parameters.shape[0]
     floor = survey_arms(laws.BETA, parameters, _LAID, survey)
     top = -math.inf
@@ -74,7 +74,7 @@ def lay(parameters: FloatArray, survey: FloatArray, book: FloatArray, notes: Flo
 
 @specialised(inlined)
 def _reach(parameters: FloatArray, a: int) -> tuple[float, float, float]:
-    """An arm's centre, and how far down and up its mass matters."""
+    """Return an arm's centre, and how far down and up its probability matters."""
     alpha, beta = parameters[a, 0], parameters[a, 1]
     centre = laws.centre(laws.BETA, alpha, beta)
     return centre, edge(laws.BETA, alpha, beta, 0.0, -1.0, _NEEDED), edge(laws.BETA, alpha, beta, 0.0, 1.0, _NEEDED)
@@ -82,7 +82,7 @@ def _reach(parameters: FloatArray, a: int) -> tuple[float, float, float]:
 
 @specialised(rule)
 def carry(parameters: FloatArray, arm: int, success: bool, book: FloatArray, notes: FloatArray) -> None:
-    """Follow one observation; parameters are still those before it. Notes whether the nodes still serve."""
+    """Update the densities by one observation (parameters: before it), and note whether the nodes still serve."""
     count = parameters.shape[0]
     alpha, beta = parameters[arm, 0], parameters[arm, 1]
     scale = (alpha + beta) / (alpha if success else beta)
@@ -112,7 +112,7 @@ def carry(parameters: FloatArray, arm: int, success: bool, book: FloatArray, not
 def carried_optimality(
     parameters: FloatArray, p: FloatArray, survey: FloatArray, book: FloatArray, notes: FloatArray
 ) -> None:
-    """p from the carried densities, laid anew where they do not serve any more."""
+    """Fill p from the carried densities; new nodes are placed where the old ones do not serve any more."""
     count = parameters.shape[0]
     if notes[count, _SERVES] == 0.0:
         lay(parameters, survey, book, notes)

@@ -31,7 +31,7 @@ _LEAST, _MOST = 0.3, 1e6  # of counts: smaller ones reach too far, larger ones r
 
 @specialised(rule)
 def resolved(law: Constant, parameters: FloatArray) -> bool:
-    """Whether there are two arms, of a law and of counts that these rules are made for."""
+    """Tell whether there are two arms, of a law and of counts that these rules are made for."""
     if parameters.shape[0] != 2:
         return False
     if law == laws.GAMMA or law == laws.INVERSE_GAMMA:
@@ -45,13 +45,13 @@ def resolved(law: Constant, parameters: FloatArray) -> bool:
 
 @inlined
 def _curvature(alpha: float, beta: float) -> float:
-    """How sharply the log density of the log odds bends at its peak."""
+    """Return the curvature of the log density of the log odds at its peak."""
     return alpha * beta / (alpha + beta)
 
 
 @rule
 def _reach(inner: float, outer: float) -> float:
-    """A distance below the peak beyond which less than e^-fall is left; inner : alpha, outer : beta. Above: swapped.
+    """Return how far below the peak less than e^-fall is left; inner : alpha, outer : beta (above: swapped).
 
     The curvature grows towards even odds, and nowhere falls faster than e^-distance; far out only e^(-inner distance)
     is left.
@@ -66,13 +66,13 @@ def _reach(inner: float, outer: float) -> float:
 
 @inlined
 def _third_slope(slope: float, bend: float, x: float) -> float:
-    """The third derivative of a density over the density; slope and -bend : of its logarithm, at a probability x."""
+    """Return a density's third derivative over the density; slope and -bend : of its logarithm, at a probability x."""
     return slope * (slope * slope - 3.0 * bend) - bend * (1.0 - 2.0 * x)
 
 
 @rule
 def _narrow_above_wide(alpha: float, beta: float, wide_alpha: float, wide_beta: float) -> tuple[float, float]:
-    """P(the narrower arm is above) and the overlap, where the narrower arm's centre is the lower one."""
+    """Return P(the narrower arm is above) and the overlap, where the narrower arm's centre is the lower one."""
     centre, wide_centre = math.log(alpha / beta), math.log(wide_alpha / wide_beta)
     low, wide_low = centre - _reach(alpha, beta), wide_centre - _reach(wide_alpha, wide_beta)
     start, end = max(low, wide_low), centre + _reach(beta, alpha)
@@ -132,7 +132,7 @@ def _first_beta_above_second(
 
 @specialised(rule)
 def first_above_second(law: Constant, parameters: FloatArray) -> tuple[float, float, float]:
-    """P(first above second) and P(second above first), right to 1e-6, and the overlap; where it is resolved."""
+    """Return P(first above second) and P(second above first), to 1e-6, and the overlap; only where resolved."""
     first, second, other_first, other_second = parameters[0, 0], parameters[0, 1], parameters[1, 0], parameters[1, 1]
     if law == laws.BETA:
         return _first_beta_above_second(first, second, other_first, other_second)
@@ -145,7 +145,7 @@ def first_above_second(law: Constant, parameters: FloatArray) -> tuple[float, fl
 
 @specialised(rule)
 def _lift(law: Constant, parameters: FloatArray, arm: int, overlap: float) -> float:
-    """By how much arm is more probably the best under its law weighted by its reward, which is of the same family."""
+    """Return by how much P(arm is the best) rises when its density is weighted by its reward."""
     if law == laws.INVERSE_GAMMA:  # one observation less, instead of one success more
         others = parameters[0, 0] + parameters[1, 0] - 1.0
         return overlap * (parameters[0, 1] + parameters[1, 1]) / (others * parameters[arm, 1])
@@ -154,7 +154,7 @@ def _lift(law: Constant, parameters: FloatArray, arm: int, overlap: float) -> fl
 
 @specialised(rule)
 def tally_two(law: Constant, parameters: FloatArray, work: FloatArray) -> None:
-    """What directed.tally_exactly finds, in closed form but for p: E[reward of a, b is best] at (b, a), and p below."""
+    """Fill what information_directed.tally_exactly fills, in closed form but for p."""
     p, rest, overlap = first_above_second(law, parameters)
     work[2, 0], work[2, 1] = p, rest
     for a in range(2):

@@ -27,7 +27,7 @@ _NODE, _WEIGHT = np.polynomial.legendre.leggauss(10)
 
 @inlined
 def _power(base: float, freedom: float) -> float:
-    """base^(freedom / 2), by squaring where the degrees of freedom are whole."""
+    """Return base^(freedom / 2), by squaring where the degrees of freedom are whole."""
     whole = int(freedom)
     if whole != freedom:
         return math.exp(0.5 * freedom * math.log(base))
@@ -43,7 +43,7 @@ def _power(base: float, freedom: float) -> float:
 
 @inlined
 def _four_powers(a: float, b: float, c: float, d: float, freedom: float) -> tuple[float, float, float, float]:
-    """The same of four numbers at once: one loop, and four products that do not wait for each other."""
+    """Return the same power of four numbers: one loop, and four products that do not wait for each other."""
     whole = int(freedom)
     if whole != freedom:
         return _power(a, freedom), _power(b, freedom), _power(c, freedom), _power(d, freedom)
@@ -61,25 +61,25 @@ def _four_powers(a: float, b: float, c: float, d: float, freedom: float) -> tupl
 
 @inlined
 def _reach(freedom: float, fall: float) -> float:
-    """How far u goes until the density over u has fallen by e^-fall."""
+    """Return how far u goes until the density over u has fallen by e^-fall."""
     return math.sqrt(freedom) * math.acosh(math.exp(fall / freedom))
 
 
 @inlined
 def _edge(scale: float, freedom: float) -> float:
-    """How far from its centre an arm may be expected at all."""
+    """Return how far from its centre an arm may be expected at all."""
     return scale * math.sqrt(freedom * math.expm1(2.0 * _CERTAIN_FALL / freedom))
 
 
 @inlined
 def _base(r: float, freedom: float) -> float:
-    """What a Student density is a power of: 1 / (1 + r^2 / freedom)."""
+    """Return what a Student density is a power of: 1 / (1 + r^2 / freedom)."""
     return 1.0 / (1.0 + r * r / freedom)
 
 
 @rule
 def _above_centre(r: float, freedom: float) -> float:
-    """The probability between the centre and r scales above it, over the peak density; r >= 0."""
+    """Return the probability between the centre and r scales above it, over the peak density; r >= 0."""
     root = math.sqrt(freedom)
     u = min(root * math.asinh(r / root), _reach(freedom, _CERTAIN_FALL))
     panels = 1 + int(max(u / _PANEL, u / (root * _BEND)))
@@ -94,7 +94,7 @@ def _above_centre(r: float, freedom: float) -> float:
 
 @rule
 def _walk(centre: float, ratio: float, freedom: float, wide: float) -> float:
-    """The mean of F - F(centre) under the narrower arm, over F's peak density; lengths in scales of the wider arm.
+    """Return the mean of F - F(centre) under the narrower arm, over F's peak; lengths in scales of the wider arm.
 
     centre : the narrower arm's location seen from the wider one's. ratio : its scale. wide : the other's freedom.
     """
@@ -131,7 +131,7 @@ def _walk(centre: float, ratio: float, freedom: float, wide: float) -> float:
 
 @inlined
 def resolved(scale: float, freedom: float, other_scale: float, other_freedom: float) -> bool:
-    """Whether the steps of this rule see everything: no heavy tails where the arms are about equally wide."""
+    """Tell whether equal steps are fine enough: no heavy tails where the arms are about equally wide."""
     if scale > other_scale:
         scale, freedom, other_scale, other_freedom = other_scale, other_freedom, scale, freedom
     wide = other_freedom >= 1.0 and other_freedom * other_scale * other_scale >= _LEAST_FREEDOM * scale * scale
@@ -142,7 +142,7 @@ def resolved(scale: float, freedom: float, other_scale: float, other_freedom: fl
 def first_above_second(
     location: float, scale: float, freedom: float, other: float, other_scale: float, other_freedom: float
 ) -> float:
-    """The probability that the first of two Student arms is the better one, right to 1e-6 where it is resolved."""
+    """Return P(the first of two Student arms is the better one), to 1e-6 where resolved."""
     gap = location - other
     if math.isinf(freedom) and math.isinf(other_freedom):
         return 0.5 * math.erfc(-gap / math.hypot(scale, other_scale) * math.sqrt(0.5))

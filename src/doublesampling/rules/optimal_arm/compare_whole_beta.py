@@ -25,7 +25,7 @@ _LEAST_LOG = -650.0
 
 @rule
 def _sum(alpha: float, beta: float, terms: float, other: float) -> float:
-    """The sum over the whole count ``terms`` of an arm whose other count is ``other``; nan where it underflows."""
+    """Return the sum over the whole count ``terms`` of an arm whose other count is ``other``; nan on underflow."""
     log_first = (
         math.lgamma(beta + other) + math.lgamma(alpha + beta) - math.lgamma(alpha + beta + other) - math.lgamma(beta)
     )

@@ -17,7 +17,7 @@ PANEL_ROWS = 4  # density, F, the running product of F over the arms before; the
 
 
 def _gauss_legendre(count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Nodes and weights on [-1, 1], and the matrix (node, from) that integrates from each node up to 1."""
+    """Return nodes and weights on [-1, 1], and the matrix (node, from) that integrates from each node up to 1."""
     nodes, weights = np.polynomial.legendre.leggauss(count)
     # polynomial through the nodes, in Legendre coefficients; integral of P_k from x to 1 is (P_{k-1} - P_{k+1})/(2k+1)
     order = np.arange(count)
@@ -36,7 +36,7 @@ _DOWNWARD = _WEIGHT[:, None] - _UPWARD  # the same from -1 up to each node
 
 @rule
 def _log_probability_step(z: float, u: float) -> float:
-    """By how much log x at log odds z + u is above log x at z, u <= 0; for z <= 0, log(1 - x) instead.
+    """Return log x at log odds z + u less log x at z, u <= 0; for z <= 0, of log(1 - x) instead.
 
     Each is the smaller one of its side, so that a law of many counts can be multiplied with it. Exact for small steps
     and safe for steps of any size.
@@ -56,7 +56,7 @@ def _log_probability_step(z: float, u: float) -> float:
 def _student_densities(
     scale: float, freedom: float, top: float, half: float, log_peak: float, density: FloatArray, work: FloatArray
 ) -> None:
-    """A Student t or normal law's density at the nodes of a panel, times half its width.
+    """Fill a Student t or normal density at the nodes of a panel, times half its width.
 
     The power (1 + r^2 / freedom)^-((freedom + 1) / 2) of whole degrees of freedom is a product of squares, which a
     processor takes for several nodes at once; it is the hot loop of linear Gaussian simulations.
@@ -88,13 +88,13 @@ def _student_densities(
 
 @inlined
 def node_of(j: int) -> float:
-    """The j-th node on [-1, 1]."""
+    """Return the j-th node on [-1, 1]."""
     return _NODE[j]
 
 
 @inlined
 def gather_upward(values: FloatArray, whole: float, out: FloatArray) -> float:
-    """What is left of a whole below each node of a panel, given its density there; returns the panel's share of it."""
+    """Fill what is left of a whole below each node, given the density there; return the panel's share of it."""
     for j in range(PANEL_NODES):
         out[j] = whole
     total = 0.0
@@ -107,7 +107,7 @@ def gather_upward(values: FloatArray, whole: float, out: FloatArray) -> float:
 
 @inlined
 def gather_tail(density: FloatArray, below: FloatArray, tail: float) -> float:
-    """F at the nodes of a panel, from the tail above it; returns the tail above the next panel."""
+    """Fill F at the nodes of a panel, from the tail above it; return the tail above the next panel."""
     for j in range(PANEL_NODES):
         below[j] = 1.0 - tail
     for k in range(PANEL_NODES):  # nodes innermost: several at once
@@ -122,7 +122,7 @@ def gather_tail(density: FloatArray, below: FloatArray, tail: float) -> float:
 
 @inlined
 def gather_from_below(density: FloatArray, start: float, below: FloatArray) -> None:
-    """F at the nodes of a panel, from F at its bottom: right relative to itself where F is small."""
+    """Fill F at the nodes of a panel, from F at its bottom: this keeps the relative accuracy where F is small."""
     for j in range(PANEL_NODES):
         below[j] = start
     for k in range(PANEL_NODES):  # nodes innermost: several at once
@@ -135,7 +135,7 @@ def gather_from_below(density: FloatArray, start: float, below: FloatArray) -> N
 
 @inlined
 def panel_share(density: FloatArray) -> float:
-    """The probability inside a panel, from the density at its nodes."""
+    """Return the probability inside a panel, from the density at its nodes."""
     total = 0.0
     for k in range(PANEL_NODES):
         total += _WEIGHT[k] * density[k]
@@ -146,7 +146,7 @@ def panel_share(density: FloatArray) -> float:
 def panel_densities(
     law: Constant, parameters: FloatArray, survey: FloatArray, top: float, half: float, panel: FloatArray
 ) -> None:
-    """Density and F of every arm at the nodes of a panel, and each arm's tail carried down to its bottom."""
+    """Fill density and F of every arm at the nodes of a panel, and carry each arm's tail down to its bottom."""
     count = parameters.shape[0]
     scratch = panel[count]  # the last row: a node's distance from the top, and the step of log x or log(1 - x) there
     if law == laws.BETA:

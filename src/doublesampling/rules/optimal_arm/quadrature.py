@@ -1,4 +1,4 @@
-"""Sampling one: the probability that each arm is the best.
+"""The probability that each arm is the best (the paper's first sampling), by quadrature, and its estimate.
 
 Exactly, p_a = integral of f_a(x) prod_{b != a} F_b(x) dx (the paper's marginalization of the indicator I_a), by
 Gauss-Legendre panels walked from the highest reward downwards. Tail integrals gathered on the way give every F_b,
@@ -76,5 +76,5 @@ def sampled_optimality(address: Address, samples: int, p: FloatArray, counts: ND
 
 @rule
 def optimality_deviation(p: float) -> float:
-    """Second-order statistic: sigma_hat of the indicator I_a, whose variance is p (1 - p)."""
+    """Return sigma_hat, the standard deviation of the indicator I_a: its variance is p (1 - p)."""
     return math.sqrt(p * (1.0 - p))

@@ -25,7 +25,7 @@ _NEGLIGIBLE = 1e-9  # a probability below it is mostly rounding, and counts as n
 
 @inlined
 def follow_two(alpha: FloatArray, beta: FloatArray, track: FloatArray, arm: int, success: bool) -> None:
-    """One observation of one of two arms; alpha and beta are still those before it. track holds p_0 and H."""
+    """Update track (p_0 and H) by an observation of one of two arms; alpha and beta are those before it."""
     mine = alpha[arm] if success else beta[arm]
     theirs = alpha[1 - arm] if success else beta[1 - arm]
     total = alpha[0] + beta[0] + alpha[1] + beta[1]
@@ -36,7 +36,7 @@ def follow_two(alpha: FloatArray, beta: FloatArray, track: FloatArray, arm: int,
 
 @inlined
 def follow_three(alpha: FloatArray, beta: FloatArray, track: FloatArray, arm: int, success: bool) -> None:
-    """One observation of one of three arms; alpha and beta are still those before it."""
+    """Update track by an observation of one of three arms; alpha and beta are those before it."""
     mine = alpha[arm] if success else beta[arm]
     size = alpha[arm] + beta[arm]
     total = alpha[0] + beta[0] + alpha[1] + beta[1] + alpha[2] + beta[2]
@@ -65,7 +65,7 @@ def follow_three(alpha: FloatArray, beta: FloatArray, track: FloatArray, arm: in
 
 @rule
 def tally(alpha: FloatArray, beta: FloatArray, track: FloatArray, work: FloatArray) -> None:
-    """E[reward of a, b is best] at (b, a) of work, and P(b is best) below, for information-directed sampling.
+    """Fill work with E[reward of a, b is best] at (b, a) and P(b is best) below, for information-directed sampling.
 
     A Beta density times its reward is the mean times the density after one more success, whose p is known.
     """
@@ -94,7 +94,7 @@ def tally(alpha: FloatArray, beta: FloatArray, track: FloatArray, work: FloatArr
 
 @inlined
 def tracked_optimality(track: FloatArray, p: FloatArray) -> None:
-    """p from the track, kept inside [0, 1] against the rounding of many steps."""
+    """Fill p from the track, kept inside [0, 1] against the rounding of many steps."""
     if p.size == 2:
         p[0] = min(max(track[0], 0.0), 1.0)
         p[1] = 1.0 - p[0]

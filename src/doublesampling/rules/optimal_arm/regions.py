@@ -28,7 +28,7 @@ SURVEY_COLUMNS = 7
 
 @rule
 def _gamma_edge(shape: float, side: float, fall: float) -> float:
-    """The same for the logarithm of a Gamma variable: a long tail below, a short one above."""
+    """Return what edge returns for the logarithm of a Gamma variable: a long tail below, a short one above."""
     # start outside: e^u = 1 + u + far, where u <= sqrt(2 far) above; below it is at least -1 - far
     far = fall / shape
     u = math.log(1.0 + math.sqrt(2.0 * far) + far) if side > 0.0 else -1.0 - far
@@ -42,7 +42,7 @@ def _gamma_edge(shape: float, side: float, fall: float) -> float:
 
 @specialised(rule)
 def edge(law: Constant, first: float, second: float, third: float, side: float, fall: float) -> float:
-    """How far from its peak a marginal's mass reaches on one side (+1 up, -1 down), but for e^-fall of it."""
+    """Return how far from its peak a marginal's mass reaches on one side (+1 up, -1 down), but for e^-fall of it."""
     if law == laws.GAMMA:
         return _gamma_edge(first, side, fall)
     if law == laws.INVERSE_GAMMA:
@@ -67,7 +67,7 @@ def edge(law: Constant, first: float, second: float, third: float, side: float, 
 
 @specialised(rule)
 def survey_arms(law: Constant, parameters: FloatArray, fineness: Fineness, survey: FloatArray) -> float:
-    """Fill one row per arm (centre, edges, steps, peak); returns the reward below which some arm is surely better."""
+    """Fill one row per arm (centre, edges, steps, peak); return the reward below which some arm is surely better."""
     fall, width = fineness
     steps = math.sqrt(2.0 * fall) / width
     surest = 0
@@ -98,13 +98,13 @@ def survey_arms(law: Constant, parameters: FloatArray, fineness: Fineness, surve
 
 @rule
 def _clear_of(distance: float, near: float) -> float:
-    """The widest panel below a point that keeps clear of a singularity near the real line, a signed distance below."""
+    """Return the widest panel below a point that avoids a singularity near the real line, a signed distance below."""
     return max(near, 0.6 * distance if distance > 0.0 else -1.2 * distance)
 
 
 @specialised(rule)
 def panel_step(law: Constant, parameters: FloatArray, width: float, survey: FloatArray, a: int, x: float) -> float:
-    """The panel width that resolves one arm's density just below x."""
+    """Return the panel width that resolves one arm's density just below x."""
     distance = x - survey[a, CENTRE]
     if law == laws.BETA or law == laws.GAMMA or law == laws.INVERSE_GAMMA:
         up, down = survey[a, STEP_UP], survey[a, STEP_DOWN]
@@ -122,7 +122,7 @@ def panel_step(law: Constant, parameters: FloatArray, width: float, survey: Floa
 def panel_bottom(
     law: Constant, parameters: FloatArray, width: float, survey: FloatArray, top: float, floor: float
 ) -> float:
-    """Where the panel that hangs from top ends, so that every density inside it is resolved."""
+    """Return where the panel below top ends, so that every density inside it is resolved."""
     bottom = floor
     for a in range(parameters.shape[0]):
         if survey[a, UPPER] >= top:

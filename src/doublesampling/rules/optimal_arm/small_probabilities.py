@@ -76,7 +76,7 @@ def _small_below(law: Constant, parameters: FloatArray, a: int, distance: float)
 def _mass_below(
     law: Constant, parameters: FloatArray, survey: FloatArray, a: int, floor: float, panel: FloatArray
 ) -> float:
-    """The probability that one arm lies below the floor, by panels of its own."""
+    """Return the probability that one arm lies below the floor, by panels of its own."""
     total, top = 0.0, floor
     for _ in range(_MOST_BELOW):
         step = panel_step(law, parameters, FINENESS[1], survey, a, top)
@@ -93,7 +93,7 @@ def _mass_below(
 
 @specialised(rule)
 def _fill_edges(law: Constant, parameters: FloatArray, survey: FloatArray, floor: float, edges: FloatArray) -> int:
-    """Where panels begin and end, from the highest reward down to the floor; returns how many edges there are."""
+    """Fill the edges of the panels, from the highest reward down to the floor; return how many there are."""
     edges[0] = -math.inf
     for a in range(survey.shape[0]):
         edges[0] = max(edges[0], survey[a, UPPER])
