@@ -138,7 +138,7 @@ class DoubleSampling(CompiledPolicy):
             raise SettingError("This count asks how well each arm is known. Pass precisions=, such as observations.")
         shares = np.ascontiguousarray(p, dtype=np.float64)
         known = shares if precisions is None else checks.array("precisions", precisions, error=SettingError)
-        if known.shape != shares.shape or not (known > 0.0).all():
+        if precisions is not None and (known.shape != shares.shape or not (known > 0.0).all()):
             raise SettingError(f"precisions must be {shares.size} positive numbers, got {checks.shown(precisions)}.")
         return count_candidates(form, numbers, math.nan if time is None else float(time), shares, known)
 

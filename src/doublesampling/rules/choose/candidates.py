@@ -32,7 +32,7 @@ class Weights(NamedTuple):
     """The constants of a challenger-aware count, chosen once from exact regrets: docs/horizon.md tells how."""
 
     scale: float
-    """kappa: the product of decisions and weighted doubt at which exploring stops to pay."""
+    """kappa: where decisions times D^k is below it, with two arms, exploring stops to pay."""
     candidates: float
     """s: candidates per decade below that."""
     doubt: float
@@ -202,7 +202,7 @@ def number_by_doubt(remaining: float, p: FloatArray, cap: int) -> int:
 
 @rule
 def weighted_doubt(p: FloatArray, precisions: FloatArray, power: float) -> float:
-    """Return D = sum over challengers c of p_c (n_leader / n_c)^power, n being the precisions of the arms.
+    """Return D, the largest p_c (n_leader / n_c)^power of all challengers c, n being the precisions of the arms.
 
     An arm that is known worse than the leader is worth a try; one that is known better has nothing to tell.
     """
@@ -210,21 +210,22 @@ def weighted_doubt(p: FloatArray, precisions: FloatArray, power: float) -> float
     doubt = 0.0
     for a in range(p.size):
         if a != best and p[a] > 0.0:
-            doubt += p[a] * math.exp(power * math.log(precisions[best] / precisions[a]))
+            doubt = max(doubt, p[a] * math.exp(power * math.log(precisions[best] / precisions[a])))
     return doubt
 
 
 @rule
 def number_by_challenger(decisions: float, p: FloatArray, precisions: FloatArray, weights: Weights, cap: int) -> int:
-    """Return N = 1 + floor(s (log10(kappa / decisions) + k L + q L^2)), L = -log10 D, q only where D is below 1.
+    """Return N = 1 + floor(s (log10(kappa (A - 1)^2 / decisions) + k L + q L^2)), L = -log10 D, A arms.
 
-    ``decisions`` are those left until the horizon, or those made so far where none is known.
+    The term with q enters only where D is below 1. ``decisions`` are those left until the horizon, or those made so
+    far where none is known.
     """
     doubt = weighted_doubt(p, precisions, weights.precision)
     if doubt <= 0.0:
         return cap
-    sureness = -math.log10(doubt)
-    decades = math.log10(weights.scale / max(decisions, 1.0)) + weights.doubt * sureness
+    sureness, challengers = -math.log10(doubt), p.size - 1.0
+    decades = math.log10(weights.scale * challengers * challengers / max(decisions, 1.0)) + weights.doubt * sureness
     if sureness > 0.0:
         decades += weights.doubt_squared * sureness * sureness
     return _whole(1.0 + math.floor(weights.candidates * decades), cap)
