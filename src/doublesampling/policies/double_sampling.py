@@ -33,7 +33,7 @@ class DoubleSampling(CompiledPolicy):
     ``log_base``. ``false_alarm`` is how p_FA is found: "truncated-gaussian" (the paper), "markov" or "chebyshev" (the
     authors ran those two with ``log_base=math.e``). ``ties`` of the mode: "random", or to the "first" arm.
     ``arithmetic="double"`` rounds p_FA as the authors' code did. With a ``horizon`` another rule takes the place of
-    N = scale * log(1 / p_FA): it weighs the doubt against the decisions that are left (docs/method.md).
+    N = scale * log(1 / p_FA): it weighs the doubt against the decisions that are left (docs/explanation/method.md).
 
     >>> DoubleSampling(samples=100).samples
     100
