@@ -20,5 +20,5 @@ def test_every_public_name_has_an_example(name: str) -> None:
 
 def test_every_public_name_is_in_the_reference_once() -> None:
     pages = "\n".join(page.read_text() for page in sorted(REFERENCE.glob("*.md")))
-    listed = re.findall(r"auto(?:class|function|exception|data):: doublesampling\.(\w+)", pages)
+    listed = re.findall(r"auto(?:class|function|exception|data):: doublesampling\.(\w+)$", pages, re.MULTILINE)
     assert sorted(listed) == sorted(NAMES)
