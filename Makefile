@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help test slow check bench audit mutants horizon rewards soak reproduce lock clean
+.PHONY: help test slow check docs bench audit mutants horizon rewards soak reproduce lock clean
 .DEFAULT_GOAL := help
 
 help: ## what there is
@@ -30,6 +30,10 @@ check: $(READY) ## style, types and the direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(READY) ## build the documentation site into docs/_build/site, without a network, and check its links
+	$(BIN)/python -m sphinx -q -E -W --keep-going -b html docs docs/_build/site
+	$(BIN)/python docs/check_site.py docs/_build/site
 
 bench: $(READY) ## print how fast it is on this machine
 	$(BIN)/python -m pytest benchmarks --benchmark-only --benchmark-sort=name --benchmark-columns=min,median,stddev,rounds
@@ -63,5 +67,5 @@ lock: $(READY) ## resolve the requirements anew
 	  --no-annotate --allow-unsafe --extra dev --output-file requirements.lock pyproject.toml
 
 clean: ## remove what make built
-	rm -rf $(VENV) out .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf $(VENV) out docs/_build .mypy_cache .ruff_cache .hypothesis .benchmarks
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,4 +1,4 @@
-"""Measure the package against formulas that share no code with it: the table of docs/testing.md.
+"""Measure the package against formulas that share no code with it: the table of docs/explanation/numerics.md.
 
 ``python benchmarks/audit.py``, about an hour on two cores, most of it for the propensities; ``--seeds 2000`` is a
 rehearsal, and names of sections choose some of them.

@@ -1,4 +1,4 @@
-"""Evidence for horizon-aware double sampling: the tables of docs/horizon.md. ``make horizon``, some ten minutes."""
+"""Evidence for horizon-aware double sampling: docs/explanation/horizon.md. ``make horizon``, some ten minutes."""
 
 import itertools
 import platform

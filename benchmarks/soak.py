@@ -1,6 +1,6 @@
 """Stress both stores: concurrent writers, races, kills, full disks, removed and restored files, 10^6 decisions.
 
-docs/reliability.md quotes the results.
+docs/explanation/reliability.md quotes the results.
 
 Run as `python -m benchmarks.soak` (make soak). Options: --only sqlite or postgres, --quick for a tenth of everything.
 """

@@ -1,7 +1,7 @@
 """The probability of being optimal and the logistic posterior a second time, sharing no code with the package.
 
 Exact fractions, mpmath with 40 digits, and brute force on grids. tests/test_independent.py compares the package with
-them in its quick form, benchmarks/audit.py in its long form; docs/testing.md lists the largest errors.
+them in its quick form, benchmarks/audit.py in its long form; docs/explanation/numerics.md lists the largest errors.
 """
 
 import functools

@@ -215,7 +215,7 @@ def test_top_two_and_information_directed_sampling_by_their_papers(arms):
 
 @pytest.mark.parametrize(("rows", "size"), [(5, 1), (50, 1), (20, 2)])
 def test_laplace_is_as_far_off_as_the_docs_say(rows, size):
-    """docs/testing.md: with the default prior, P(best) is off by 0.01 as a rule, and by less than 0.2."""
+    """docs/explanation/numerics.md: with the default prior, P(best) is off by 0.01 as a rule, and by less than 0.2."""
     errors = np.array([audit_laws.logistic_errors(seed, rows, size, 1.0)[0] for seed in range(8)])
     assert np.median(errors) < 0.03
     assert errors.max() < 0.2

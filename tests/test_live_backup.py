@@ -420,8 +420,8 @@ def test_the_commands(storage, tmp_path, capsys, monkeypatch):
 
 
 def lines_of_the_page():
-    """The commands of docs/deploy.md, in order: backup, restore, and those of PostgreSQL's own tools."""
-    page = (Path(__file__).parent.parent / "docs" / "deploy.md").read_text()
+    """The commands of docs/how-to/deploy.md, in order: backup, restore, and those of PostgreSQL's own tools."""
+    page = (Path(__file__).parent.parent / "docs" / "how-to" / "deploy.md").read_text()
     section = page.partition("## Back up and restore")[2]
     return re.findall(r"```bash\n(.*?)```", section, re.DOTALL)
 

@@ -1,4 +1,4 @@
-"""The script of docs/deploy.md, as it stands there: two servers on one PostgreSQL, one is killed and comes back."""
+"""The script of docs/how-to/deploy.md: two servers on one PostgreSQL, one is killed and comes back."""
 
 import json
 import os
@@ -14,7 +14,7 @@ import doublesampling as ds
 from tests.service import free_port, wait_until_up
 from tests.test_service_scale import send
 
-PAGE = (Path(__file__).parent.parent / "docs" / "deploy.md").read_text()
+PAGE = (Path(__file__).parent.parent / "docs" / "how-to" / "deploy.md").read_text()
 
 
 def pids_of(port):

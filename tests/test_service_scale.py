@@ -93,7 +93,7 @@ def send(address, method, path, content, timeout=30.0):
 
 
 def test_two_servers_on_one_postgresql_behave_as_one(postgres_url):
-    """The recipe of docs/deploy.md: the same storage, two ports, requests to either."""
+    """The recipe of docs/how-to/deploy.md: the same storage, two ports, requests to either."""
     trial = "/v1/experiments/trial"
     with served(postgres_url) as (one, _), served(postgres_url) as (two, _):
         assert send(one, "POST", "/v1/experiments", {"name": "trial", "arms": ["a", "b"], "seed": 1})[0] == 201

@@ -1,4 +1,4 @@
-"""Bayesian bandits that decide by sampling twice. docs/design.md follows one decision through these files."""
+"""Bayesian bandits that decide by sampling twice. docs/explanation/design.md follows one decision through it."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING

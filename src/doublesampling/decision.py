@@ -32,7 +32,20 @@ class Address(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """The arm to play, and everything that led to it. Arrays are (arm) and read-only."""
+    """The arm to play, and everything that led to it. Arrays are (arm) and read-only.
+
+    >>> import doublesampling as ds
+    >>> belief = ds.BetaBernoulli(arms=2)
+    >>> state = belief.update_batch(belief.prior(), arms=[0, 0, 1, 1], rewards=[0, 1, 1, 1])
+    >>> decision = ds.decide(ds.DoubleSampling(), belief, state, seed=7)
+    >>> decision.arm, decision.candidates, decision.votes.tolist()
+    (1, 1, [0, 1])
+    >>> print(decision)
+    play arm 1   decision 5, N = 1 candidate, DoubleSampling()
+      arm   P(best)   votes   propensity
+        0     0.189       0       0.1890
+    >   1     0.811       1       0.8110
+    """
 
     arm: int
     """The arm to play, counted from 0."""

@@ -27,7 +27,16 @@ _ROWS = 4096  # decisions that a thread takes at a time
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """Several decisions; arrays are (decision) or (decision, arm). ``decisions[i]`` is a Decision."""
+    """Several decisions; arrays are (decision) or (decision, arm). ``decisions[i]`` is a Decision.
+
+    >>> import doublesampling as ds
+    >>> belief = ds.BetaBernoulli(arms=2)
+    >>> found = ds.decide_many(ds.DoubleSampling(), belief, [belief.prior()] * 3, seed=1)
+    >>> len(found), found.arm.shape, found.propensities.shape
+    (3, (3,), (3, 2))
+    >>> bool(found[0].arm == found.arm[0])
+    True
+    """
 
     arm: IntArray
     probability_optimal: FloatArray

@@ -2,7 +2,15 @@
 
 
 class DoubleSamplingError(Exception):
-    """Any error of this package. ``code`` is a short name that stays the same in every version."""
+    """Any error of this package. ``code`` is a short name that stays the same in every version.
+
+    >>> import doublesampling as ds
+    >>> try:
+    ...     ds.BetaBernoulli(arms=1)
+    ... except ds.DoubleSamplingError as error:
+    ...     print(f"{error.code}: {error}")
+    setting: arms must be a whole number of at least 2, got 1. A bandit needs two arms to choose between.
+    """
 
     code = "error"
 

@@ -21,7 +21,7 @@ class GammaPoisson(Pairs):
     """Rewards are counts, 0, 1, 2, ...; each arm's mean count has a Gamma(shape, rate) law.
 
     shape and rate are one number for all arms, or one per arm; the prior mean is shape / rate. Choose it no lower than
-    the best arm may pay (docs/rewards.md shows why); the default expects 10, give or take 10. ``discount`` as in
+    the best arm may pay (docs/how-to/rewards.md shows why); the default expects 10, give or take 10. ``discount`` as in
     BetaBernoulli.
 
     >>> belief = GammaPoisson(arms=2)
@@ -56,8 +56,8 @@ class GammaExponential(Pairs):
     """Rewards are waiting times above 0; one over each arm's mean has a Gamma(shape, rate) law.
 
     shape and rate are one number for all arms, or one per arm; the prior mean of the expected reward is
-    rate / (shape - 1), so shape must be above 1. Choose it no lower than the best arm may pay (docs/rewards.md shows
-    why); the default expects 10. ``discount`` as in BetaBernoulli.
+    rate / (shape - 1), so shape must be above 1. Choose it no lower than the best arm may pay (docs/how-to/rewards.md
+    shows why); the default expects 10. ``discount`` as in BetaBernoulli.
 
     >>> belief = GammaExponential(arms=2)
     >>> belief.marginals(belief.update(belief.prior(), arm=1, reward=5.0)).mean.tolist()

@@ -191,7 +191,7 @@ class LinearGaussian(WithContext, _NormalInverseGamma):
 
     The default prior, ``mean=0`` and ``covariance=10``, expects nothing of a weight and is soon convinced. The paper's
     prior, ``mean=1`` and ``covariance=1``, is ``LinearGaussian.as_published(arms=2, dimension=2)``; it suits the
-    paper's problems and few others (docs/rewards.md has regrets with both).
+    paper's problems and few others (docs/how-to/rewards.md has regrets with both).
 
     Contexts are used as they come: x^T w has no constant of its own, so put a 1 first if arms differ by an intercept;
     scale numbers to about mean 0 and standard deviation 1; give categories one column each of 0 and 1 (one-hot).
@@ -226,7 +226,7 @@ class Gaussian(_NormalInverseGamma):
     """Rewards are Gaussian with unknown mean, and unknown or known noise: LinearGaussian without a context.
 
     ``variance`` is that of the mean's prior, in units of the noise variance; ``discount`` as in LinearGaussian. The
-    default prior, ``mean=0`` and ``variance=10``, is soon convinced of a mean far from 0 (docs/rewards.md).
+    default prior, ``mean=0`` and ``variance=10``, is soon convinced of a mean far from 0 (docs/how-to/rewards.md).
 
     >>> belief = Gaussian(arms=2)
     >>> belief.marginals(belief.update(belief.prior(), arm=1, reward=3.3)).mean.round(6).tolist()

@@ -124,7 +124,7 @@ def _warn_of_long_runs(plan: Plan) -> None:
         warnings.warn(
             "With the paper's rule a wrong leader is never questioned again, which costs linear regret in long runs "
             f"(T = {plan.horizon:,}). DoubleSampling(horizon={plan.horizon}) weighs the doubt against the decisions "
-            "that are left; see docs/horizon.md.",
+            "that are left; see docs/explanation/horizon.md.",
             LongRunWarning,
             stacklevel=3,
         )

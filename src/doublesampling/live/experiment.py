@@ -36,7 +36,12 @@ class Experiment:
     ``postgresql://...``; the default is the environment variable DOUBLESAMPLING_STORAGE, or a file in the current
     folder. ``actor`` is stored with every row; the default is user@host. Several threads may share one object.
 
-    ``session`` is the open session behind the experiment, for the other modules of this package.
+    >>> import doublesampling as ds
+    >>> exp = ds.Experiment.create("trial", arms=["placebo", "10 mg"], seed=7, storage="sqlite:///trial.db")
+    >>> decision = exp.ask(unit="patient-1")
+    >>> outcome = exp.tell(decision.id, 1.0)
+    >>> exp.state.decisions
+    1
     """
 
     def __init__(self, session: Session) -> None:
@@ -45,7 +50,7 @@ class Experiment:
                 f"Experiment({checks.shown(session)}) does not open an experiment. Use Experiment.load(name, "
                 "storage=...) for one that exists, Experiment.create(name, arms=[...], storage=...) for a new one."
             )
-        self.session = session
+        self.session = session  # for the other modules of this package
 
     @classmethod
     def create(
@@ -211,8 +216,7 @@ class Experiment:
     ) -> int:
         """Import outcomes from before the experiment; return how many. The same request_key imports them only once."""
         key = None if request_key is None else check_text("request_key", request_key)
-        owner = check_scope(scope)
-        return changes.add_history(self.session, arms, rewards, contexts, key, owner, actor)
+        return changes.add_history(self.session, arms, rewards, contexts, key, check_scope(scope), actor)
 
     def pause(self, reason: str | None = None, *, actor: str | None = None) -> bool:
         """Pause the experiment: no new decisions until ``resume``. Return False where it was paused already."""
@@ -240,10 +244,7 @@ class Experiment:
         return receipt_from_row(row, self.name, arms, self.design.seed, repeated=True, voided=voided)
 
     def decisions(self, *, after: int = 0, limit: int | None = None) -> "pd.DataFrame":
-        """Return every decision with its latest outcome, one row each.
-
-        For a page, give the decision number ``after`` which it starts, and a ``limit``.
-        """
+        """Return decisions with their latest outcome, one row each: all, or a page of ``limit`` after a number."""
         from doublesampling.live.queries.tables import decision_table
 
         return decision_table(self.session, after=after, limit=limit)
@@ -267,10 +268,7 @@ class Experiment:
         return summary(self.session)
 
     def audit(self, *, after: str | None = None, limit: int | None = None) -> "pd.DataFrame":
-        """Return the audit trail: every stored row in order, with actor, time and reason.
-
-        For the next page, give the cursor of the last row as ``after``.
-        """
+        """Return the audit trail, every row with actor, time and reason; a page starts ``after`` a row's cursor."""
         return audit.to_frame(self.session, after, limit)
 
     def export(

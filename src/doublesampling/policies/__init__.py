@@ -1,7 +1,7 @@
 """Policies: how evidence becomes an arm. Settings are frozen and checked when a policy is made.
 
-To add one, write a class with a rule (docs/add_a_policy.md) and import it here: ``simulate``, ``compare``, stored
-experiments, the command line and the service take their list of policies from this module.
+To add one, write a class with a rule (docs/how-to/add_a_policy.md) and import it here: ``simulate``, ``compare``,
+stored experiments, the command line and the service take their list of policies from this module.
 """
 
 from doublesampling.policies.bayes_ucb import BayesUCB

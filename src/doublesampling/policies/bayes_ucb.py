@@ -23,7 +23,14 @@ from doublesampling.rules.choose import kinds
 
 @settings
 class BayesUCB(CompiledPolicy):
-    """Play the arm with the highest quantile of level 1 - 1/t; with ``samples``, of that many posterior samples."""
+    """Play the arm with the highest quantile of level 1 - 1/t; with ``samples``, of that many posterior samples.
+
+    >>> import doublesampling as ds
+    >>> belief = ds.BetaBernoulli(arms=2)
+    >>> state = belief.update_batch(belief.prior(), arms=[0, 0, 1, 1], rewards=[0, 1, 1, 1])
+    >>> ds.decide(ds.BayesUCB(), belief, state).arm
+    1
+    """
 
     kind: ClassVar[int] = kinds.BAYES_UCB
 

@@ -43,9 +43,9 @@ class DoubleSampling(CompiledPolicy):
 
     Two better counts than the paper's weigh what exploring is worth: with a ``horizon``, the number of decisions that
     will be made in all, and without one ``DoubleSampling.anytime()``. Both ask whether a challenger is known worse than
-    the leader (docs/horizon.md). ``count`` names the rule: "false-alarm" (the paper), "challenger" (with a horizon),
-    "anytime", or "doubt" (with a horizon; the rule of releases before 1.0, which stored experiments may have). None
-    takes "challenger" where there is a horizon, else "false-alarm".
+    the leader (docs/explanation/horizon.md). ``count`` names the rule: "false-alarm" (the paper), "challenger" (with a
+    horizon), "anytime", or "doubt" (with a horizon; the rule of releases before 1.0, which stored experiments may
+    have). None takes "challenger" where there is a horizon, else "false-alarm".
 
     >>> DoubleSampling(samples=100).samples
     100
@@ -123,9 +123,7 @@ class DoubleSampling(CompiledPolicy):
         """The number of the rule that finds p_FA (rules/choose/candidates.py)."""
         return _FALSE_ALARMS[self.false_alarm, self.arithmetic]
 
-    def number_of_candidates(
-        self, p: FloatArray, time: int | None = None, precisions: FloatArray | None = None
-    ) -> int:
+    def number_of_candidates(self, p: FloatArray, time: int | None = None, precisions: FloatArray | None = None) -> int:
         """N, the number of candidates to draw from Cat(p), float array (arm).
 
         ``precisions``, float array (arm), tell how well each arm is known: observations, or one over variances. The

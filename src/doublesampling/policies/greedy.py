@@ -22,7 +22,14 @@ from doublesampling.rules.choose import kinds
 
 @settings
 class Greedy(CompiledPolicy):
-    """Play the arm with the highest posterior mean, and never look back."""
+    """Play the arm with the highest posterior mean, and never look back.
+
+    >>> import doublesampling as ds
+    >>> belief = ds.BetaBernoulli(arms=2)
+    >>> state = belief.update_batch(belief.prior(), arms=[0, 0, 1, 1], rewards=[0, 1, 1, 1])
+    >>> ds.decide(ds.Greedy(), belief, state).arm
+    1
+    """
 
     kind: ClassVar[int] = kinds.GREEDY
 
@@ -43,7 +50,14 @@ class Greedy(CompiledPolicy):
 
 @settings
 class EpsilonGreedy(CompiledPolicy):
-    """Play any arm with probability epsilon, else the one with the highest posterior mean."""
+    """Play any arm with probability epsilon, else the one with the highest posterior mean.
+
+    >>> import doublesampling as ds
+    >>> belief = ds.BetaBernoulli(arms=2)
+    >>> state = belief.update_batch(belief.prior(), arms=[0, 0, 1, 1], rewards=[0, 1, 1, 1])
+    >>> ds.decide(ds.EpsilonGreedy(0.1), belief, state).propensities.round(3).tolist()
+    [0.05, 0.95]
+    """
 
     kind: ClassVar[int] = kinds.EPSILON_GREEDY
 
@@ -69,7 +83,13 @@ class EpsilonGreedy(CompiledPolicy):
 
 @settings
 class Oracle(CompiledPolicy):
-    """Play the arm that is truly the best: the floor that simulations are measured against."""
+    """Play the arm that is truly the best: the floor that simulations are measured against.
+
+    >>> import doublesampling as ds
+    >>> result = ds.simulate(ds.BernoulliBandit([0.4, 0.8]), ds.Oracle(), horizon=10, realizations=2, seed=1)
+    >>> float(result.final_regret.max())
+    0.0
+    """
 
     kind: ClassVar[int] = kinds.ORACLE
 

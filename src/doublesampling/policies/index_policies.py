@@ -41,20 +41,41 @@ class _ByIndex(CompiledPolicy):
 
 @settings
 class UCB1(_ByIndex):
-    """Play the arm with the highest mean plus sqrt(2 log t / n); rewards of 0 and 1 (Auer et al., 2002)."""
+    """Play the arm with the highest mean plus sqrt(2 log t / n); rewards of 0 and 1 (Auer et al., 2002).
+
+    >>> import doublesampling as ds
+    >>> belief = ds.BetaBernoulli(arms=2)
+    >>> state = belief.update_batch(belief.prior(), arms=[0, 0, 1, 1], rewards=[0, 1, 1, 1])
+    >>> ds.decide(ds.UCB1(), belief, state).arm
+    1
+    """
 
     kind: ClassVar[int] = kinds.UCB1
 
 
 @settings
 class KLUCB(_ByIndex):
-    """Play the arm whose mean could be the highest, by the Kullback-Leibler divergence (Garivier and Cappé, 2011)."""
+    """Play the arm whose mean could be the highest, by the Kullback-Leibler divergence (Garivier and Cappé, 2011).
+
+    >>> import doublesampling as ds
+    >>> belief = ds.BetaBernoulli(arms=2)
+    >>> state = belief.update_batch(belief.prior(), arms=[0, 0, 1, 1], rewards=[0, 1, 1, 1])
+    >>> ds.decide(ds.KLUCB(), belief, state).arm
+    1
+    """
 
     kind: ClassVar[int] = kinds.KL_UCB
 
 
 @settings
 class IMED(_ByIndex):
-    """Play the arm of the least n KL(mean, best mean) + log n: Indexed Minimum Empirical Divergence (Honda, 2015)."""
+    """Play the arm of the least n KL(mean, best mean) + log n: Indexed Minimum Empirical Divergence (Honda, 2015).
+
+    >>> import doublesampling as ds
+    >>> belief = ds.BetaBernoulli(arms=2)
+    >>> state = belief.update_batch(belief.prior(), arms=[0, 0, 1, 1], rewards=[0, 1, 1, 1])
+    >>> ds.decide(ds.IMED(), belief, state).arm
+    1
+    """
 
     kind: ClassVar[int] = kinds.IMED

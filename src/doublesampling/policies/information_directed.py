@@ -18,6 +18,12 @@ class InformationDirected(CompiledPolicy):
 
     Russo and Van Roy (2014), with the variance form of the information: a mixture of two arms at most. With
     ``samples``, regret and information come from that many posterior samples; None takes them exactly.
+
+    >>> import doublesampling as ds
+    >>> belief = ds.BetaBernoulli(arms=2)
+    >>> state = belief.update_batch(belief.prior(), arms=[0, 0, 1, 1], rewards=[0, 1, 1, 1])
+    >>> ds.decide(ds.InformationDirected(), belief, state, seed=1).arm
+    1
     """
 
     kind: ClassVar[int] = kinds.INFORMATION_DIRECTED

@@ -20,7 +20,14 @@ from doublesampling.rules.choose import kinds
 
 @settings
 class LinUCB(CompiledPolicy):
-    """Play the arm with the highest expected reward plus ``width`` posterior scales; Gaussian and linear beliefs."""
+    """Play the arm with the highest expected reward plus ``width`` posterior scales; Gaussian and linear beliefs.
+
+    >>> import doublesampling as ds
+    >>> belief = ds.LinearGaussian(arms=2, dimension=2)
+    >>> state = belief.update(belief.prior(), arm=0, reward=2.0, context=[1.0, 0.0])
+    >>> ds.decide(ds.LinUCB(width=1.0), belief, state, context=[1.0, 0.0]).arm
+    1
+    """
 
     kind: ClassVar[int] = kinds.LIN_UCB
     linear_only: ClassVar[bool] = True

@@ -11,7 +11,14 @@ from doublesampling.rules.choose import kinds
 
 @settings
 class ThompsonSampling(CompiledPolicy):
-    """Play each arm with the probability that it is the best: double sampling with one candidate."""
+    """Play each arm with the probability that it is the best: double sampling with one candidate.
+
+    >>> import doublesampling as ds
+    >>> belief = ds.BetaBernoulli(arms=2)
+    >>> state = belief.update_batch(belief.prior(), arms=[0, 0, 1, 1], rewards=[0, 1, 1, 1])
+    >>> ds.decide(ds.ThompsonSampling(), belief, state, seed=1).propensities.round(3).tolist()
+    [0.2, 0.8]
+    """
 
     kind: ClassVar[int] = kinds.THOMPSON
 

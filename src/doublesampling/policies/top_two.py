@@ -18,6 +18,12 @@ class TopTwo(CompiledPolicy):
     """Top-two Thompson sampling: draw the best arm; with probability 1 - ``share`` play the best of the others instead.
 
     Made to find the best arm soon, rather than to earn on the way (Russo, 2016).
+
+    >>> import doublesampling as ds
+    >>> belief = ds.BetaBernoulli(arms=2)
+    >>> state = belief.update_batch(belief.prior(), arms=[0, 0, 1, 1], rewards=[0, 1, 1, 1])
+    >>> ds.decide(ds.TopTwo(), belief, state, seed=1).propensities.round(3).tolist()
+    [0.5, 0.5]
     """
 
     kind: ClassVar[int] = kinds.TOP_TWO

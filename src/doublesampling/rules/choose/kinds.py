@@ -14,8 +14,8 @@ LIN_UCB = 10
 INFORMATION_DIRECTED = 11
 
 # forms of a policy, constants of the compiled code like its kind: how double sampling counts its candidates (from a
-# table of N for two arms, from a table of p_FA, from p_FA itself, from the doubt and the decisions left, from the doubt,
-# the precisions and the decisions left or the time), or whether samples are used
+# table of N for two arms, from a table of p_FA, from p_FA itself, from the doubt and the decisions left, or from these
+# or the time and the precisions), or whether samples are used
 EXACT, TWO_ARM_TABLE, TABLE, FALSE_ALARM, DOUBT, CHALLENGER, ANYTIME, SAMPLES = range(8)
 
 
