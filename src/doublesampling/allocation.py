@@ -106,6 +106,15 @@ class Allocation:
 
     def limits(self, arms: Arms) -> allocate.Limits:
         """Return the limits on the shares of these arms, as the rules take them; refuse those that cannot all hold."""
+        kept: dict[Any, allocate.Limits] = self.__dict__.setdefault("_limits", {})
+        key = arms if isinstance(arms, int) else tuple(arms)
+        if key not in kept:
+            self.check_active(arms, range(len(arm_names(arms))))
+            kept[key] = self.resolve(arms)
+        return kept[key]
+
+    def resolve(self, arms: Arms) -> allocate.Limits:
+        """Return the same for arms of which some may have been dropped: limits that cannot all hold are rescaled."""
         names = arm_names(arms)
         minimum, cap, fixed = np.zeros(len(names)), np.ones(len(names)), np.full(len(names), math.nan)
         for name, given, out in (("minimum", self.minimum, minimum), ("cap", self.cap, cap)):
@@ -119,9 +128,7 @@ class Allocation:
             if not isinstance(share, str):
                 fixed[arm] = share
         rule = CONTROL_RULES.get(shares.get(control), allocate.FREE)  # type: ignore[arg-type]
-        made = allocate.Limits(self.floor, minimum, cap, fixed, control, rule)
-        self._check_limits(made, names)
-        return made
+        return allocate.Limits(self.floor, minimum, cap, fixed, control, rule)
 
     def _shares(self, names: Sequence[str]) -> tuple[dict[int, float | str], int]:
         """Return fixed shares and the rule for the control by the arm's number, and the control, -1 for none."""
@@ -143,8 +150,9 @@ class Allocation:
                 )
         return shares, control
 
-    def _check_limits(self, limits: allocate.Limits, names: Sequence[str]) -> None:
-        """Raise SettingError, with the numbers, where shares cannot keep all limits."""
+    def check_active(self, arms: Arms, active: Sequence[int]) -> None:
+        """Raise SettingError, with the numbers, where the shares of the active arms cannot keep all limits."""
+        names, limits = arm_names(arms), self.resolve(arms)
         if limits.control_rule == allocate.MATCH and (
             not np.isnan(limits.fixed).all() or isinstance(self.minimum, Mapping) or isinstance(self.cap, Mapping)
         ):
@@ -152,31 +160,24 @@ class Allocation:
                 "A control that matches the largest share takes no shares fixed for other arms, and minimum and cap "
                 "only as one share for all arms."
             )
-        least = np.maximum(limits.minimum, limits.floor)
-        for arm, name in enumerate(names):
-            share = self.share_held(limits, arm)
+        low = high = sure = 0.0
+        for arm in active:
+            least, most = max(float(limits.minimum[arm]), limits.floor), float(limits.cap[arm])
+            share = _held(limits, arm, len(active))
             if share is not None and share < limits.floor - _SLACK:
-                raise SettingError(f"The share of {name!r} is {share:g}, below the floor of {limits.floor:g}.")
-            if share is None and least[arm] > limits.cap[arm]:
-                raise SettingError(f"{name!r} must have at least {least[arm]:g} and at most {limits.cap[arm]:g}.")
-        held = [self.share_held(limits, arm) for arm in range(len(names))]
-        free = np.array([share is None for share in held])
-        sure = float(sum(share for share in held if share is not None))
-        low, high = sure + float(least[free].sum()), sure + float(limits.cap[free].sum())
+                raise SettingError(f"The share of {names[arm]!r} is {share:g}, below the floor of {limits.floor:g}.")
+            if share is None and least > most:
+                raise SettingError(f"{names[arm]!r} must have at least {least:g} and at most {most:g}.")
+            low, high = (low + least, high + most) if share is None else (low + share, high + share)
+            sure = sure if share is None else sure + share
         if low > 1.0 + _SLACK or high < 1.0 - _SLACK:
-            what = f"add up to at least {low:g}" if low > 1.0 else f"add up to at most {high:g}"
-            raise SettingError(
-                f"The shares of {len(names)} arms must add up to 1, but under {self!r} they {what}. "
-                + (f"floor can be at most {1.0 / len(names):g}." if self.floor > 1.0 / len(names) else "Change them.")
-            )
-
-    @staticmethod
-    def share_held(limits: allocate.Limits, arm: int) -> float | None:
-        """Return the share that an arm has whatever the policy says; None where it depends on the policy."""
-        if arm == limits.control and limits.control_rule == allocate.SQUARE_ROOT:
-            root = math.sqrt(limits.fixed.size - 1.0)
-            return root / (root + limits.fixed.size - 1.0)
-        return None if math.isnan(limits.fixed[arm]) else float(limits.fixed[arm])
+            what = f"at least {low:g}" if low > 1.0 else f"at most {high:g}"
+            largest = 1.0 / len(active)
+            hint = f"floor can be at most {largest:g}." if self.floor > largest + _SLACK else "Change them."
+            raise SettingError(f"Shares of {len(active)} arms add up to 1, but to {what} under {self!r}. {hint}")
+        free = [names[arm] for arm in active if _held(limits, arm, len(active)) is None]
+        if free and sure > 1.0 - _SLACK:
+            raise SettingError(f"Fixed shares add up to {sure:g} under {self!r}, which leaves none for {free[0]!r}.")
 
     def named(self, names: Sequence[str]) -> Self:
         """Return the same allocation with every arm by its name, as a design stores it."""
@@ -192,9 +193,24 @@ class Allocation:
         return type(self)(**parts)
 
 
+def _held(limits: allocate.Limits, arm: int, active: int) -> float | None:
+    """Return the share that an arm has whatever the policy says; None where it depends on the policy."""
+    if arm == limits.control and limits.control_rule == allocate.SQUARE_ROOT:
+        root = math.sqrt(active - 1.0)
+        return root / (root + active - 1.0) if active > 1 else 1.0
+    return None if math.isnan(limits.fixed[arm]) else float(limits.fixed[arm])
+
+
 def arm_names(arms: Arms) -> Sequence[str]:
     """Return the names of arms; those that have none are called by their number."""
     return [str(arm) for arm in range(arms)] if isinstance(arms, int) else arms
+
+
+def check_allocation(given: object) -> Allocation:
+    """Return an allocation, or say what was wanted."""
+    if not isinstance(given, Allocation):
+        raise SettingError(f"allocation must be one such as Allocation(floor=0.1), got {shown(given)}.")
+    return given
 
 
 def by_number(setting: str, given: Mapping[Arm, T], names: Sequence[str]) -> dict[int, T]:
