@@ -30,6 +30,15 @@ class Past(NamedTuple):
     """Its propensities, float array (arm)."""
 
 
+def after_decision(past: Past, arm: int, propensities: FloatArray) -> Past:
+    """Return the past after one more decision."""
+    counts = past.counts
+    if counts is not None:
+        counts = np.pad(counts, (0, propensities.size - counts.size))  # arms may have been added
+        counts[arm] += 1
+    return Past(past.made + 1, counts, arm, propensities)
+
+
 class Participants(NamedTuple):
     """Which arms may be drawn; bool arrays (arm)."""
 
