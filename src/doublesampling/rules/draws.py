@@ -25,6 +25,9 @@ TIES = np.uint64(5)
 EXPLORATION = np.uint64(6)
 POSTERIOR = np.uint64(7)
 SHARES = np.uint64(8)  # of categories
+ASSIGNMENT = np.uint64(16)  # of a participant to an arm, from given shares
+DELAY = np.uint64(17)  # of an outcome
+DROPOUT = np.uint64(18)
 
 _MULTIPLIER_0 = np.uint64(0xD2E7470EE14C6C93)
 _MULTIPLIER_1 = np.uint64(0xCA5A826395121157)
