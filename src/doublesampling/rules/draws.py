@@ -25,7 +25,7 @@ TIES = np.uint64(5)
 EXPLORATION = np.uint64(6)
 POSTERIOR = np.uint64(7)
 SHARES = np.uint64(8)  # of categories
-ASSIGNMENT = np.uint64(16)  # of a participant to an arm, from given shares
+ALLOCATION = np.uint64(9)  # an arm from its share, and slots of a block
 DELAY = np.uint64(17)  # of an outcome
 DROPOUT = np.uint64(18)
 

@@ -12,6 +12,7 @@ from doublesampling.rules.optimal_arm.regions import SURVEY_COLUMNS
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 # what a look, or the end of a trial, says
 CONTINUE, SUPERIORITY, EQUIVALENCE, FUTILITY, MAXIMUM = range(5)
@@ -42,8 +43,8 @@ class Known(NamedTuple):
     """(draw, arm): posterior draws, where there is no law."""
     counts: IntArray
     """(arm): known outcomes."""
-    active: IntArray
-    """(arm): 1 while an arm is in, 0 once it is dropped."""
+    active: BoolArray
+    """(arm): whether an arm is in; False once it is dropped."""
     place: IntArray
     """(2): the control, -1 for none; the arm that a look selected, -1 for none."""
 

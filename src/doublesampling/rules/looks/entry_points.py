@@ -51,6 +51,6 @@ def probability_with_margin(
     space = look_space(arms, fineness != EXACT)
     space.parameters[:] = parameters
     nothing = np.zeros(arms, dtype=np.int64)
-    known = Known(parameters, np.empty((0, arms)), nothing, nothing, nothing[:2])
+    known = Known(parameters, np.empty((0, arms)), nothing, np.ones(arms, dtype=np.bool_), nothing[:2])
     assert law != laws.SAMPLED
     return _with_margin(law)(arms, control, margin, *fineness, known, space)

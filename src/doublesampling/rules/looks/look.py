@@ -30,7 +30,7 @@ def gather(known: Known, space: Space) -> int:
     """Copy the marginals of the remaining arms, and which they are; returns how many there are."""
     count = 0
     for a in range(known.active.size):
-        if known.active[a] == 1:
+        if known.active[a]:
             space.which[count] = a
             for i in range(3):
                 space.parameters[count, i] = known.parameters[a, i]
@@ -101,7 +101,7 @@ def _among_equals(
     dropped = False
     for i in range(count):
         if i != best and space.p[i] < rules.inferiority[look]:  # nan: no arm is dropped
-            known.active[space.which[i]] = 0
+            known.active[space.which[i]] = False
             dropped = True
     if dropped:
         best_arm = space.which[best]
@@ -125,11 +125,11 @@ def _against_control(
     while True:
         control, best, left = known.place[0], -1, 0
         for a in range(known.active.size):
-            if known.active[a] == 0 or a == control:
+            if not known.active[a] or a == control:
                 continue
             report.better[a] = better_than(law, a, control, fineness, known, space)
             if report.better[a] < rules.inferiority[look]:
-                known.active[a] = 0
+                known.active[a] = False
                 continue
             left += 1
             if best < 0 or report.better[a] > report.better[best]:
@@ -142,7 +142,7 @@ def _against_control(
         if not rules.promote:
             known.place[1] = best
             return SUPERIORITY
-        known.active[control] = 0
+        known.active[control] = False
         known.place[0] = best
         if left == 1:
             known.place[1] = best
@@ -159,7 +159,7 @@ def take_look(
     enough = True
     for a in range(known.active.size):
         report.remaining[a], report.better[a] = report.best[a], math.nan
-        enough = enough and (known.active[a] == 0 or known.counts[a] >= rules.minimum)
+        enough = enough and (not known.active[a] or known.counts[a] >= rules.minimum)
     report.margins[0], report.margins[1] = math.nan, math.nan
     if not enough:
         return CONTINUE
