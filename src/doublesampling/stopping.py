@@ -15,7 +15,16 @@ from doublesampling.checks import settings, shown
 from doublesampling.errors import SettingError
 from doublesampling.rules import laws as rule_laws
 from doublesampling.rules.looks import entry_points
-from doublesampling.rules.looks.bundles import CONTINUE, EQUIVALENCE, FUTILITY, MAXIMUM, SUPERIORITY, Known, LookRule
+from doublesampling.rules.looks.bundles import (
+    CONTINUE,
+    EQUIVALENCE,
+    FUTILITY,
+    MAXIMUM,
+    OUTCOME,
+    SUPERIORITY,
+    LookRule,
+    new_batch,
+)
 
 FloatArray = NDArray[np.float64]
 Threshold = float | Sequence[float]
@@ -250,26 +259,29 @@ def evaluate_look(
     arms = laws.arms
     remaining = np.zeros(arms, dtype=np.bool_)
     remaining[list(range(arms)) if active is None else list(active)] = True
-    place = np.array([-1 if control is None else control, -1], dtype=np.int64)
+    known = new_batch(1, arms, 0 if isinstance(laws, Marginals) else laws.many)
     if isinstance(laws, Marginals):
-        law, parameters, draws = _law_of(laws.law), laws.parameters, np.empty((0, arms))
+        law = _law_of(laws.law)
+        known.parameters[0] = laws.parameters
     else:
-        law, parameters = rule_laws.SAMPLED, np.zeros((arms, 3))
-        draws = laws.draws_at(laws.many, address_words(seed, look + 1))
-    known = Known(parameters, draws, np.array(counts, dtype=np.int64), remaining.copy(), place)
-    outcome, report = entry_points.look_at(law, 0, stopping.rule_at(look), known)
+        law = rule_laws.SAMPLED
+        known.draws[0] = laws.draws_at(laws.many, address_words(seed, look + 1))
+    known.counts[0], known.active[0] = counts, remaining
+    known.place[0, 0] = -1 if control is None else control
+    entry_points.look_at(law, stopping.rule_at(look), known)
+    after, selected = (None if place < 0 else int(place) for place in known.place[0])
     return LookResult(
         look=look,
-        outcome=OUTCOMES[outcome],
-        dropped=tuple(int(a) for a in np.flatnonzero(remaining & ~known.active)),
-        active=tuple(int(a) for a in np.flatnonzero(known.active)),
-        control=None if place[0] < 0 else int(place[0]),
-        selected=None if place[1] < 0 else int(place[1]),
-        probability_best=report.best,
-        probability_best_remaining=report.remaining,
-        probability_better=report.better,
-        probability_equivalence=float(report.margins[0]),
-        probability_futility=float(report.margins[1]),
+        outcome=OUTCOMES[int(known.progress[0, OUTCOME])],
+        dropped=tuple(int(a) for a in np.flatnonzero(remaining & ~known.active[0])),
+        active=tuple(int(a) for a in np.flatnonzero(known.active[0])),
+        control=after,
+        selected=selected,
+        probability_best=known.best[0],
+        probability_best_remaining=known.remaining[0],
+        probability_better=known.better[0],
+        probability_equivalence=float(known.margins[0, 0]),
+        probability_futility=float(known.margins[0, 1]),
     )
 
 

@@ -53,7 +53,7 @@ def draw_characteristics(data: xr.Dataset) -> Figure:
     left.set_yticks(range(len(rows)), texts)
     left.invert_yaxis()
     left.set(xlabel="probability of each end", xlim=(0.0, 1.0))
-    right.set(xlabel="participants: mean, median, 5 % to 95 %")
+    right.set(xlabel="participants, 5 % to 95 %")
     right.set_xlim(left=0.0)
     for axes in (left, right):
         plain(axes)
