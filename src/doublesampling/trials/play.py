@@ -45,7 +45,7 @@ from doublesampling.rules.trials.bundles import (
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-BLOCK = 50
+BLOCK = 20
 """Realizations that a thread plays at a time."""
 _SAMPLES = 1000  # posterior draws of beliefs whose law has no density, where the policy does not say
 
