@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from doublesampling.decisions import Decisions, decide_many
     from doublesampling.engine.simulate import simulate
     from doublesampling.errors import DoubleSamplingError
+    from doublesampling.exact import BayesOptimal, bayes_optimal, exact_regret
     from doublesampling.live import Experiment
     from doublesampling.policies import (
         IMED,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _MODULES = {
+    "BayesOptimal": "exact",
     "BayesUCB": "policies",
     "BernoulliBandit": "bandits",
     "BetaBernoulli": "beliefs",
@@ -81,9 +83,11 @@ _MODULES = {
     "ThompsonSampling": "policies",
     "TopTwo": "policies",
     "UCB1": "policies",
+    "bayes_optimal": "exact",
     "decide": "decision",
     "decide_from_draws": "decision",
     "decide_many": "decisions",
+    "exact_regret": "exact",
     "probability_optimal": "decision",
     "simulate": "engine.simulate",
 }
@@ -92,6 +96,7 @@ __all__ = [
     "IMED",
     "KLUCB",
     "UCB1",
+    "BayesOptimal",
     "BayesUCB",
     "BernoulliBandit",
     "BetaBernoulli",
@@ -122,9 +127,11 @@ __all__ = [
     "ThompsonSampling",
     "TopTwo",
     "__version__",
+    "bayes_optimal",
     "decide",
     "decide_from_draws",
     "decide_many",
+    "exact_regret",
     "probability_optimal",
     "simulate",
 ]

@@ -1,8 +1,11 @@
 """The law of the posterior state under a policy: one forward pass over all states, which serves every theta.
 
-With g the sum over all paths to a state of the product of the propensities, P_theta(state) = g theta1^s1 (1 - theta1)^f1
-theta2^s2 (1 - theta2)^f2. g grows beyond all numbers, so the pass carries the probability under uniform priors instead:
-g B(1 + s1, 1 + f1) B(1 + s2, 1 + f2). It is never much smaller than that under any theta.
+With g the sum over all paths to a state of the product of the propensities,
+
+    P_theta(state) = g theta1^s1 (1 - theta1)^f1 theta2^s2 (1 - theta2)^f2.
+
+g grows beyond all numbers, so the pass carries the probability under uniform priors instead: g B(1 + s1, 1 + f1)
+B(1 + s2, 1 + f2). It is never much smaller than that under any theta.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,7 +31,10 @@ from doublesampling.rules.two_arm_states import offset
 
 FloatArray = NDArray[np.float64]
 
-_WITHOUT_LAW = {kinds.ORACLE: "plays the truly best arm, which no posterior knows", kinds.LIN_UCB: "is for linear beliefs"}
+_WITHOUT_LAW = {
+    kinds.ORACLE: "plays the truly best arm, which no posterior knows",
+    kinds.LIN_UCB: "is for linear beliefs",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,5 +123,3 @@ class Forward:
                 team.over(time + 1, self.mirrored, pay)
                 weight, after = after, weight
         return StateLaw(self.horizon, self.mirrored, weight)
-
-

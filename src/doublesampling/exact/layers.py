@@ -1,8 +1,10 @@
 """Layers of states: their sizes, whether they fit into memory, and how threads share their blocks."""
 
+import itertools
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -41,7 +43,7 @@ def all_layers_size(horizon: int, mirrored: bool) -> int:
 def free_memory() -> float:
     """Return the bytes of memory that are free, or of all memory where this system does not say."""
     try:
-        with open("/proc/meminfo", encoding="ascii") as lines:
+        with Path("/proc/meminfo").open(encoding="ascii") as lines:
             return next(1024.0 * float(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
     except (OSError, StopIteration, ValueError):
         pass
@@ -113,5 +115,5 @@ class Threads:
         ends = np.array([plain(offset)(time, n) for n in range(1, blocks + 1)])
         wanted = size * np.arange(1, self.count * _PIECES) / (self.count * _PIECES)
         edges = np.unique(np.concatenate([[0], np.searchsorted(ends, wanted) + 1, [blocks]]).clip(0, blocks))
-        for low, high in zip(edges[:-1], edges[1:], strict=True):
+        for low, high in itertools.pairwise(edges):
             yield Layer(time, int(low), int(high), mirrored)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from doublesampling import checks
 from doublesampling.errors import SettingError
-from doublesampling.exact.kernels import Layer, improve
+from doublesampling.exact.kernels import improve
 from doublesampling.exact.layers import (
     Threads,
     all_layers_size,
@@ -94,7 +94,9 @@ def bayes_optimal(
     else:
 
         def room(t: int) -> float:
-            return 8.0 * (layer_size(t, mirrored) + layer_size(t - 1, mirrored)) + all_layers_size(min(keep, t), mirrored)
+            return 8.0 * (layer_size(t, mirrored) + layer_size(t - 1, mirrored)) + all_layers_size(
+                min(keep, t), mirrored
+            )
 
         check_room(horizon, room, free_memory(), "The Bayes-optimal policy")
         successes, decisions = _induct(horizon, pairs, keep, threads)
@@ -112,10 +114,8 @@ def _induct(horizon: int, prior: FloatArray, keep: int, threads: int | None) -> 
         for time in range(horizon - 1, -1, -1):
             best = np.empty(layer_size(time, mirrored), dtype=np.int8) if time < keep else _NO_BYTES
 
-            def work(layer: Layer, _: Any, best: ByteArray = best) -> None:
-                improve(layer, prior, after, value, best)
-
-            team.over(time, mirrored, work)
+            arrays = (after, value, best)
+            team.over(time, mirrored, lambda layer, _, arrays=arrays: improve(layer, prior, *arrays))
             if time < keep:
                 decisions.append(best)
             after, value = value, after

@@ -50,8 +50,9 @@ def expected_successes(law: StateLaw, prior: FloatArray) -> float:
     for n1, weight in law.blocks():
         n2 = law.time - n1
         first, second = ratio_of_prior(prior[0], n1), ratio_of_prior(prior[1], n2)
-        total += (first * np.arange(n1 + 1)) @ weight @ second + first @ weight @ (second * np.arange(n2 + 1))
-    return float(total)
+        total += float((first * np.arange(n1 + 1)) @ weight @ second)
+        total += float(first @ weight @ (second * np.arange(n2 + 1)))
+    return total
 
 
 def regret_at(law: StateLaw, thetas: FloatArray) -> FloatArray:

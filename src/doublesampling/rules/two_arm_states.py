@@ -1,7 +1,7 @@
 """All posterior states of two Bernoulli arms after t observations: where they are stored, and p from one to the next.
 
-A layer holds the states (s1, f1, s2, f2) with n1 + n2 = t, in blocks of equal n1. State (n1, s1, s2) is at offset(t, n1)
-+ s1 (n2 + 1) + s2. Where the arms can be exchanged, only blocks with n1 <= n2 are stored.
+A layer holds the states (s1, f1, s2, f2) with n1 + n2 = t, in blocks of equal n1. State (n1, s1, s2) is at
+offset(t, n1) + s1 (n2 + 1) + s2. Where the arms can be exchanged, only blocks with n1 <= n2 are stored.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ NEGLIGIBLE = 1e-30  # a state of smaller probability under uniform priors is not
 @inlined
 def offset(time: int, first: int) -> int:
     """How many states of a layer have fewer than ``first`` observations of the first arm."""
-    n = np.int64(first)
+    n = first
     return n * (time + 1) + time * (n * (n - 1) // 2) - (n - 1) * n * (2 * n - 1) // 6
 
 
