@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from doublesampling import accessor as _accessor
 
 if TYPE_CHECKING:
+    from doublesampling.allocation import Allocation
     from doublesampling.bandits import (
         BernoulliBandit,
         CategoricalBandit,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _MODULES = {
+    "Allocation": "allocation",
     "BayesOptimal": "exact",
     "BayesUCB": "policies",
     "BernoulliBandit": "bandits",
@@ -96,6 +98,7 @@ __all__ = [
     "IMED",
     "KLUCB",
     "UCB1",
+    "Allocation",
     "BayesOptimal",
     "BayesUCB",
     "BernoulliBandit",
