@@ -7,11 +7,11 @@ import numpy as np
 from doublesampling.rules import laws
 from doublesampling.rules.bundles import Policy, Scratch
 from doublesampling.rules.choose import kinds
-from doublesampling.rules.choose.baselines import SURE
 from doublesampling.rules.choose.choose import count_candidates, fill_values
 from doublesampling.rules.choose.information_directed import fill_chances, fill_regret_and_information
 from doublesampling.rules.choose.propensities import fill_propensities_of_two
-from doublesampling.rules.compiled import inlined, rule
+from doublesampling.rules.choose.shares import share_largest, share_top_two
+from doublesampling.rules.compiled import rule
 from doublesampling.rules.optimal_arm import recurrence
 from doublesampling.rules.specialise import Constant, specialised
 
@@ -35,8 +35,8 @@ def share_of_first(kind: Constant, form: Constant, policy: Policy, time: int, sc
         return p[0]
     elif kind == kinds.TOP_TWO:
         recurrence.tracked_optimality(scratch.state.track, p)
-        again = policy.setting if p[0] >= SURE else 1.0  # as second_of_two: nobody challenges who is sure
-        return p[0] * (policy.setting if p[1] >= SURE else 1.0) + p[1] * (1.0 - again)
+        share_top_two(p, policy.setting, values)
+        return values[0]
     elif kind == kinds.INFORMATION_DIRECTED:
         recurrence.tally(scratch.state.alpha, scratch.state.beta, scratch.state.track, scratch.tally)
         fill_regret_and_information(scratch.tally)
@@ -46,13 +46,7 @@ def share_of_first(kind: Constant, form: Constant, policy: Policy, time: int, sc
         address = (np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(time))
         scratch.starts[0] = scratch.starts[1] = math.nan
         fill_values(kind, form, laws.BETA, policy, address, scratch)
-        return share_of_larger(policy, values[0], values[1], policy.setting if kind == kinds.EPSILON_GREEDY else 0.0)
-
-
-@inlined
-def share_of_larger(policy: Policy, first: float, second: float, epsilon: float) -> float:
-    """P(the first is played) where the larger value is, but for a share epsilon of fair draws."""
-    share = 1.0 if first > second else 0.0
-    if first == second:
-        share = 1.0 if policy.first_of_ties else 0.5
-    return 0.5 * epsilon + (1.0 - epsilon) * share
+        share_largest(values, policy.first_of_ties, p)
+        if kind == kinds.EPSILON_GREEDY:
+            return 0.5 * policy.setting + (1.0 - policy.setting) * p[0]
+        return p[0]
