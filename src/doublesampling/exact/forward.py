@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from doublesampling.allocation import Allocation
 from doublesampling.checks import shown
 from doublesampling.engine.families.beta import FAMILY
 from doublesampling.engine.families.common import PackedPolicy, PackedProblem
@@ -22,8 +23,10 @@ from doublesampling.errors import SettingError
 from doublesampling.exact.kernels import Layer, advance, fill_corner, share_kernel, split
 from doublesampling.exact.layers import Threads, check_room, free_memory, layer_size
 from doublesampling.exact.prior import exchangeable, track_of
+from doublesampling.exact.trial_kernels import limit_shares, share_space
 from doublesampling.policies import CompiledPolicy
 from doublesampling.rules import laws
+from doublesampling.rules.allocate import FREE, Limits
 from doublesampling.rules.bundles import BernoulliWorld, BetaPrior, Scratch
 from doublesampling.rules.choose import kinds
 from doublesampling.rules.compiled import plain
@@ -44,6 +47,11 @@ class StateLaw:
     time: int
     mirrored: bool
     weight: FloatArray
+
+    @property
+    def size(self) -> int:
+        """How many states are stored."""
+        return layer_size(self.time, self.mirrored)
 
     def blocks(self) -> Iterator[tuple[int, FloatArray]]:
         """Yield n1 and the probabilities of its states, float array (s1, s2), for every n1 from 0 to ``time``."""
@@ -71,13 +79,46 @@ def check_exact(policy: object) -> CompiledPolicy:
     return policy
 
 
-class Forward:
-    """The forward pass of one policy with one belief: ``run`` goes from layer to layer."""
+def check_allocation(allocation: Allocation | None) -> tuple[Limits | None, int]:
+    """Return limits on the shares of two arms and the burn-in, or refuse rules that look at more than the state."""
+    if allocation is None:
+        return None, 0
+    if allocation.block is not None or allocation.at_looks:
+        name = "permuted blocks (block)" if allocation.block is not None else "shares renewed at looks (update)"
+        raise SettingError(
+            f"With {name} a share depends on an earlier state, not only on the present one: there is no exact "
+            "computation. Leave it out, or simulate the trial."
+        )
+    return allocation.limits(2), allocation.burn_in
 
-    def __init__(self, policy: object, prior: FloatArray, horizon: int, threads: int | None = None) -> None:
+
+def _treats_alike(limits: Limits) -> bool:
+    """Tell whether both arms have the same limits."""
+    same = all(bool(part[0] == part[1]) for part in (limits.minimum, limits.cap))
+    return same and bool(np.isnan(limits.fixed).all()) and limits.control_rule == FREE
+
+
+class Forward:
+    """The forward pass of one policy with one belief: ``run`` goes from layer to layer.
+
+    ``mirrored=False`` stores all states where half of them would do.
+    """
+
+    def __init__(
+        self,
+        policy: object,
+        prior: FloatArray,
+        horizon: int,
+        threads: int | None = None,
+        allocation: Allocation | None = None,
+        mirrored: bool = True,
+    ) -> None:
         self.policy, self.prior, self.horizon, self.threads = check_exact(policy), prior, horizon, threads
         self.form, self.settings = self.policy.rule()
-        self.mirrored = exchangeable(prior) and not self.settings.first_of_ties
+        self.limits, self.burn_in = check_allocation(allocation)
+        self.mirrored = mirrored and exchangeable(prior) and not self.settings.first_of_ties
+        if self.limits is not None:
+            self.mirrored = self.mirrored and _treats_alike(self.limits)
         self.corner = np.zeros((horizon + 1, horizon + 1, 2))
         self.corner[0, 0] = track_of(prior)
         fill_corner(prior, self.corner)
@@ -107,13 +148,15 @@ class Forward:
         share = np.empty(layer_size(self.horizon - 1, self.mirrored))
         weight[0] = 1.0
         fill = share_kernel(self.policy.kind, self.form)
-        with Threads(self.threads, self.scratch) as team:
+        with Threads(self.threads, lambda: (self.scratch(), share_space())) as team:
             for time in range(self.horizon):
                 if look is not None:
                     look(StateLaw(time, self.mirrored, weight))
 
-                def decide(layer: Layer, scratch: Any, weight: FloatArray = weight) -> None:
-                    fill(layer, self.prior, self.corner, self.settings, weight, share, scratch)
+                def decide(layer: Layer, space: Any, weight: FloatArray = weight) -> None:
+                    fill(layer, self.prior, self.corner, self.settings, weight, share, space[0])
+                    if self.limits is not None:
+                        limit_shares(layer, self.limits, self.burn_in, weight, share, space[1])
                     split(plain(offset)(layer.time, layer.low), plain(offset)(layer.time, layer.high), weight, share)
 
                 def pay(layer: Layer, _: Any, weight: FloatArray = weight, after: FloatArray = after) -> None:

@@ -1,0 +1,103 @@
+"""Sums over the states in which a trial of two binary arms ends, for many pairs of success probabilities at once."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from doublesampling.exact.prior import ratio_of_theta
+from doublesampling.rules.looks.bundles import MAXIMUM
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+OUTCOMES = MAXIMUM + 1
+
+
+def z_statistic(first: int, second: int) -> FloatArray:
+    """Return the pooled z statistic of every (s1, s2) for the second arm less the first; 0 where it is not defined."""
+    s1, s2 = np.arange(first + 1.0)[:, None], np.arange(second + 1.0)
+    if first == 0 or second == 0:
+        return np.zeros((first + 1, second + 1))
+    pooled = (s1 + s2) / (first + second)
+    variance = pooled * (1.0 - pooled) * (1.0 / first + 1.0 / second)
+    difference = s2 / second - s1 / first
+    return np.asarray(np.divide(difference, np.sqrt(variance), out=np.zeros_like(difference), where=variance > 0.0))
+
+
+def wald_interval(first: int, second: int, level: float) -> tuple[FloatArray, FloatArray]:
+    """Return the difference of the success rates and half the width of its Wald interval, float arrays (s1, s2)."""
+    p1, p2 = np.arange(first + 1.0)[:, None] / first, np.arange(second + 1.0) / second
+    half = special.ndtri(0.5 + 0.5 * level) * np.sqrt(p1 * (1.0 - p1) / first + p2 * (1.0 - p2) / second)
+    return p2 - p1, half
+
+
+@dataclass
+class Characteristics:
+    """Running sums over ended states; arrays have (pair) first."""
+
+    thetas: FloatArray
+    alpha: float
+    outcomes: FloatArray = field(init=False)
+    """(pair, outcome, selected arm)"""
+    size: FloatArray = field(init=False)
+    size_squared: FloatArray = field(init=False)
+    played: FloatArray = field(init=False)
+    """(pair, arm): expected participants."""
+    share: FloatArray = field(init=False)
+    """(pair, arm): expected share of the participants."""
+    successes: FloatArray = field(init=False)
+    """(pair, arm)"""
+    rejected: FloatArray = field(init=False)
+    compared: FloatArray = field(init=False)
+    """P(both arms were played)"""
+    effect: FloatArray = field(init=False)
+    """The difference of the success rates, where both arms were played; its square; whether intervals cover."""
+    effect_squared: FloatArray = field(init=False)
+    covered: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        pairs = len(self.thetas)
+        self.outcomes = np.zeros((pairs, OUTCOMES, 2))
+        for name in ("played", "share", "successes"):
+            setattr(self, name, np.zeros((pairs, 2)))
+        for name in ("size", "size_squared", "rejected", "compared", "effect", "effect_squared", "covered"):
+            setattr(self, name, np.zeros(pairs))
+        self._limit = special.ndtri(1.0 - 0.5 * self.alpha)
+        gaps = np.round(self.thetas[:, 1] - self.thetas[:, 0], 12)
+        self._gaps, self._of_gap = np.unique(gaps, return_inverse=True)
+
+    def add(self, n1: int, n2: int, weight: FloatArray, outcome: int, selected: BoolArray | float) -> None:
+        """Add states of one block that end with an outcome; weight (s1, s2) under uniform priors, 0 where they do not.
+
+        selected : where the second arm is selected, or how often it is.
+        """
+        first, second = ratio_of_theta(self.thetas[:, 0], n1), ratio_of_theta(self.thetas[:, 1], n2)
+        s1, s2 = np.arange(n1 + 1.0), np.arange(n2 + 1.0)
+        time = float(n1 + n2)
+        beside = first @ weight
+        mass = (beside * second).sum(axis=1)
+        chosen = ((first @ (weight * selected)) * second).sum(axis=1)
+        self.outcomes[:, outcome, 0] += mass - chosen
+        self.outcomes[:, outcome, 1] += chosen
+        self.size += time * mass
+        self.size_squared += time * time * mass
+        for arm, count in ((0, n1), (1, n2)):
+            self.played[:, arm] += count * mass
+            self.share[:, arm] += count / time * mass
+        along = (first * s1) @ weight
+        self.successes[:, 0] += (along * second).sum(axis=1)
+        self.successes[:, 1] += (beside * second) @ s2
+        if n1 == 0 or n2 == 0:
+            return
+        self.rejected += ((first @ (weight * (np.abs(z_statistic(n1, n2)) > self._limit))) * second).sum(axis=1)
+        self.compared += mass
+        squares = ((first * s1**2) @ weight * second).sum(axis=1) / n1**2 + (beside * second) @ s2**2 / n2**2
+        self.effect += (beside * second) @ s2 / n2 - (along * second).sum(axis=1) / n1
+        self.effect_squared += squares - 2.0 * (along * second) @ s2 / (n1 * n2)
+        difference, half = wald_interval(n1, n2, 1.0 - self.alpha)
+        for place, gap in enumerate(self._gaps):
+            which = np.flatnonzero(self._of_gap == place)
+            inside = weight * (np.abs(difference - gap) <= half)
+            self.covered[which] += ((first[which] @ inside) * second[which]).sum(axis=1)
