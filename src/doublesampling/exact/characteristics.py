@@ -7,12 +7,33 @@ from numpy.typing import NDArray
 from scipy import special
 
 from doublesampling.exact.prior import ratio_of_theta
+from doublesampling.rules.cached import kept
 from doublesampling.rules.looks.bundles import MAXIMUM
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 OUTCOMES = MAXIMUM + 1
+
+
+@kept
+def _multiply(left: FloatArray, right: FloatArray, out: FloatArray) -> None:
+    """Fill a product of matrices; most of the left one is 0, and threads of a library would wait for each other."""
+    for i in range(left.shape[0]):
+        for j in range(right.shape[1]):
+            out[i, j] = 0.0
+        for k in range(left.shape[1]):
+            factor = left[i, k]
+            if factor != 0.0:
+                for j in range(right.shape[1]):
+                    out[i, j] += factor * right[k, j]
+
+
+def product(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return a product of matrices, quickly where most of the left one is 0."""
+    out = np.empty((left.shape[0], right.shape[1]))
+    _multiply(np.ascontiguousarray(left), np.ascontiguousarray(right), out)
+    return out
 
 
 def z_statistic(first: int, second: int) -> FloatArray:
@@ -76,9 +97,9 @@ class Characteristics:
         first, second = ratio_of_theta(self.thetas[:, 0], n1), ratio_of_theta(self.thetas[:, 1], n2)
         s1, s2 = np.arange(n1 + 1.0), np.arange(n2 + 1.0)
         time = float(n1 + n2)
-        beside = first @ weight
+        beside = product(first, weight)
         mass = (beside * second).sum(axis=1)
-        chosen = ((first @ (weight * selected)) * second).sum(axis=1)
+        chosen = (product(first, weight * selected) * second).sum(axis=1)
         self.outcomes[:, outcome, 0] += mass - chosen
         self.outcomes[:, outcome, 1] += chosen
         self.size += time * mass
@@ -86,18 +107,18 @@ class Characteristics:
         for arm, count in ((0, n1), (1, n2)):
             self.played[:, arm] += count * mass
             self.share[:, arm] += count / time * mass
-        along = (first * s1) @ weight
+        along = product(first * s1, weight)
         self.successes[:, 0] += (along * second).sum(axis=1)
         self.successes[:, 1] += (beside * second) @ s2
         if n1 == 0 or n2 == 0:
             return
-        self.rejected += ((first @ (weight * (np.abs(z_statistic(n1, n2)) > self._limit))) * second).sum(axis=1)
+        self.rejected += (product(first, weight * (np.abs(z_statistic(n1, n2)) > self._limit)) * second).sum(axis=1)
         self.compared += mass
-        squares = ((first * s1**2) @ weight * second).sum(axis=1) / n1**2 + (beside * second) @ s2**2 / n2**2
+        squares = (product(first * s1**2, weight) * second).sum(axis=1) / n1**2 + (beside * second) @ s2**2 / n2**2
         self.effect += (beside * second) @ s2 / n2 - (along * second).sum(axis=1) / n1
         self.effect_squared += squares - 2.0 * (along * second) @ s2 / (n1 * n2)
         difference, half = wald_interval(n1, n2, 1.0 - self.alpha)
         for place, gap in enumerate(self._gaps):
             which = np.flatnonzero(self._of_gap == place)
             inside = weight * (np.abs(difference - gap) <= half)
-            self.covered[which] += ((first[which] @ inside) * second[which]).sum(axis=1)
+            self.covered[which] += (product(first[which], inside) * second[which]).sum(axis=1)

@@ -13,6 +13,8 @@ from doublesampling.errors import SettingError
 
 FloatArray = NDArray[np.float64]
 
+_NOTHING = 1e-40  # what is multiplied by a smaller number adds nothing
+
 
 def check_prior(prior: Any) -> FloatArray:
     """Return alpha and beta of both arms, float array (arm, 2), from a belief, a pair, or a pair per arm."""
@@ -69,7 +71,8 @@ def ratio_of_theta(theta: FloatArray, count: int) -> FloatArray:
     """Return the same for known probabilities of success instead of a prior, float array (theta, successes)."""
     s = np.arange(count + 1.0)
     known = special.xlogy(s, theta[:, None]) + special.xlog1py(count - s, -theta[:, None])
-    return np.asarray(np.exp(known - special.betaln(1.0 + s, 1.0 + count - s)))
+    ratio = np.exp(known - special.betaln(1.0 + s, 1.0 + count - s))
+    return np.asarray(np.where(ratio < _NOTHING, 0.0, ratio))
 
 
 def check_thetas(theta: Any) -> FloatArray:
@@ -83,10 +86,9 @@ def check_thetas(theta: Any) -> FloatArray:
     return np.atleast_2d(given)
 
 
-def log_paths(first: int, second: int) -> FloatArray:
-    """Return the logarithm of what a state's probability under uniform priors must be multiplied by to give g.
+def log_paths(count: int, successes: NDArray[np.int64]) -> FloatArray:
+    """Return the logarithm of what one arm's part of a probability under a uniform prior is multiplied by to give g.
 
-    Float array (s1, s2); g is the sum over all paths to the state of the product of the propensities.
+    g is the sum over all paths to a state of the product of the propensities.
     """
-    found = [-special.betaln(1.0 + np.arange(n + 1.0), 1.0 + n - np.arange(n + 1.0)) for n in (first, second)]
-    return np.asarray(found[0][:, None] + found[1])
+    return np.asarray(-special.betaln(1.0 + successes, 1.0 + count - successes))

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublesampling import checks
+from doublesampling.exact.characteristics import product
 from doublesampling.exact.forward import Forward, StateLaw
 from doublesampling.exact.layers import check_horizon
 from doublesampling.exact.prior import best_mean, check_prior, check_thetas, ratio_of_prior, ratio_of_theta
@@ -62,5 +63,5 @@ def regret_at(law: StateLaw, thetas: FloatArray) -> FloatArray:
     for n1, weight in law.blocks():
         n2 = law.time - n1
         first, second = ratio_of_theta(thetas[:, 0], n1), ratio_of_theta(thetas[:, 1], n2)
-        total += ((first @ weight) * second).sum(axis=1) * (n1 * gaps[:, 0] + n2 * gaps[:, 1])
+        total += (product(first, weight) * second).sum(axis=1) * (n1 * gaps[:, 0] + n2 * gaps[:, 1])
     return total

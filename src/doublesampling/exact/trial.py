@@ -67,11 +67,12 @@ def check_trial(trial: Any) -> FloatArray:
 class TrialPass:
     """One forward pass of a trial: states in which a look ends it are counted and leave."""
 
-    def __init__(self, trial: Any, threads: int | None = None) -> None:
+    def __init__(self, trial: Any, threads: int | None = None, until: int | None = None) -> None:
         self.looks = looks_of(trial)
         alike = self.looks is None or self.looks.control < 0
         horizon, allocation = check_horizon(trial.horizon), getattr(trial, "allocation", None)
-        self.forward = Forward(trial.policy, check_trial(trial), horizon, threads, allocation, alike)
+        last = horizon if until is None else until
+        self.forward = Forward(trial.policy, check_trial(trial), last, threads, allocation, alike)
 
     def run(self, sums: Characteristics) -> None:
         """Add every state in which the trial ends to the sums."""
@@ -101,6 +102,11 @@ class TrialPass:
                     second = (found % 2 == 1) != exchanged
                     sums.add(n1, law.time - n1, weight * ended, code, second)
         law.weight[: outcome.size][outcome > 0] = 0.0
+
+    def drop_ended(self, law: StateLaw) -> None:
+        """Take the states in which a look ends the trial out of a law."""
+        if self.looks is not None and law.time in self.looks.times:
+            law.weight[: law.size][self.outcomes(law, self.looks) > 0] = 0.0
 
     def outcomes(self, law: StateLaw, looks: Looks) -> ByteArray:
         """Return what a look says in every stored state: see trial_kernels.fill_outcomes."""
@@ -144,9 +150,7 @@ def _to_dataset(trial: Any, pairs: FloatArray, sums: Characteristics) -> xr.Data
     with np.errstate(invalid="ignore", divide="ignore"):
         mean, square, covered = (part / sums.compared for part in (sums.effect, sums.effect_squared, sums.covered))
     inferior = pairs < pairs.max(axis=1, keepdims=True)
-    found: dict[str, Any] = {
-        name: ("scenario", sums.outcomes[:, code].sum(axis=1)) for name, code in _NAMES.items()
-    }
+    found: dict[str, Any] = {name: ("scenario", sums.outcomes[:, code].sum(axis=1)) for name, code in _NAMES.items()}
     found |= {
         "probability_select": (("scenario", "arm"), sums.outcomes.sum(axis=1)),
         "expected_size": ("scenario", sums.size),
