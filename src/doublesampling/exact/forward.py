@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.allocation import Allocation
+from doublesampling.allocation import Allocation, Arms
 from doublesampling.checks import shown
 from doublesampling.engine.families.beta import FAMILY
 from doublesampling.engine.families.common import PackedPolicy, PackedProblem
@@ -24,7 +24,7 @@ from doublesampling.exact.kernels import Layer, advance, fill_corner, share_kern
 from doublesampling.exact.layers import Threads, check_room, free_memory, layer_size
 from doublesampling.exact.prior import exchangeable, track_of
 from doublesampling.exact.trial_kernels import limit_shares, share_space
-from doublesampling.policies import CompiledPolicy
+from doublesampling.policies import CompiledPolicy, ThompsonSampling
 from doublesampling.rules import laws
 from doublesampling.rules.allocate import FREE, Limits
 from doublesampling.rules.bundles import BernoulliWorld, BetaPrior, Scratch
@@ -53,10 +53,14 @@ class StateLaw:
         """How many states are stored."""
         return layer_size(self.time, self.mirrored)
 
+    def exchanged(self, first: int) -> bool:
+        """Whether a block is stored with its arms exchanged."""
+        return self.mirrored and first > self.time - first
+
     def blocks(self) -> Iterator[tuple[int, FloatArray]]:
         """Yield n1 and the probabilities of its states, float array (s1, s2), for every n1 from 0 to ``time``."""
         for n1 in range(self.time + 1):
-            stored = min(n1, self.time - n1) if self.mirrored else n1
+            stored = self.time - n1 if self.exchanged(n1) else n1
             start = plain(offset)(self.time, stored)
             shape = (stored + 1, self.time - stored + 1)
             found = self.weight[start : start + shape[0] * shape[1]].reshape(shape)
@@ -79,7 +83,7 @@ def check_exact(policy: object) -> CompiledPolicy:
     return policy
 
 
-def check_allocation(allocation: Allocation | None) -> tuple[Limits | None, int]:
+def check_allocation(allocation: Allocation | None, arms: Arms) -> tuple[Limits | None, int]:
     """Return limits on the shares of two arms and the burn-in, or refuse rules that look at more than the state."""
     if allocation is None:
         return None, 0
@@ -89,7 +93,12 @@ def check_allocation(allocation: Allocation | None) -> tuple[Limits | None, int]
             f"With {name} a share depends on an earlier state, not only on the present one: there is no exact "
             "computation. Leave it out, or simulate the trial."
         )
-    return allocation.limits(2), allocation.burn_in
+    return allocation.limits(arms), allocation.burn_in
+
+
+def _stored(layer: Layer) -> slice:
+    """Return where the states of some blocks are stored."""
+    return slice(plain(offset)(layer.time, layer.low), plain(offset)(layer.time, layer.high))
 
 
 def _treats_alike(limits: Limits) -> bool:
@@ -101,21 +110,25 @@ def _treats_alike(limits: Limits) -> bool:
 class Forward:
     """The forward pass of one policy with one belief: ``run`` goes from layer to layer.
 
-    ``mirrored=False`` stores all states where half of them would do.
+    Without a policy both arms are played alike. ``mirrored=False`` stores all states where half of them would do.
     """
 
     def __init__(
         self,
-        policy: object,
+        policy: object | None,
         prior: FloatArray,
         horizon: int,
         threads: int | None = None,
         allocation: Allocation | None = None,
+        *,
         mirrored: bool = True,
+        arms: Arms = 2,
     ) -> None:
-        self.policy, self.prior, self.horizon, self.threads = check_exact(policy), prior, horizon, threads
+        self.equal = policy is None
+        self.policy = check_exact(ThompsonSampling() if policy is None else policy)
+        self.prior, self.horizon, self.threads = prior, horizon, threads
         self.form, self.settings = self.policy.rule()
-        self.limits, self.burn_in = check_allocation(allocation)
+        self.limits, self.burn_in = check_allocation(allocation, arms)
         self.mirrored = mirrored and exchangeable(prior) and not self.settings.first_of_ties
         if self.limits is not None:
             self.mirrored = self.mirrored and _treats_alike(self.limits)
@@ -154,10 +167,14 @@ class Forward:
                     look(StateLaw(time, self.mirrored, weight))
 
                 def decide(layer: Layer, space: Any, weight: FloatArray = weight) -> None:
-                    fill(layer, self.prior, self.corner, self.settings, weight, share, space[0])
+                    if self.equal:
+                        share[_stored(layer)] = 0.5
+                    else:
+                        fill(layer, self.prior, self.corner, self.settings, weight, share, space[0])
                     if self.limits is not None:
                         limit_shares(layer, self.limits, self.burn_in, weight, share, space[1])
-                    split(plain(offset)(layer.time, layer.low), plain(offset)(layer.time, layer.high), weight, share)
+                    here = _stored(layer)
+                    split(here.start, here.stop, weight, share)
 
                 def pay(layer: Layer, _: Any, weight: FloatArray = weight, after: FloatArray = after) -> None:
                     advance(layer, share, weight, after)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from doublesampling import checks
 from doublesampling.errors import SettingError
-from doublesampling.exact.kernels import improve
+from doublesampling.exact.kernels import Layer, improve
 from doublesampling.exact.layers import (
     Threads,
     all_layers_size,
@@ -115,7 +115,11 @@ def _induct(horizon: int, prior: FloatArray, keep: int, threads: int | None) -> 
             best = np.empty(layer_size(time, mirrored), dtype=np.int8) if time < keep else _NO_BYTES
 
             arrays = (after, value, best)
-            team.over(time, mirrored, lambda layer, _, arrays=arrays: improve(layer, prior, *arrays))
+
+            def work(layer: Layer, _: Any, arrays: Any = arrays) -> None:
+                improve(layer, prior, *arrays)
+
+            team.over(time, mirrored, work)
             if time < keep:
                 decisions.append(best)
             after, value = value, after

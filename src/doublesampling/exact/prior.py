@@ -1,5 +1,6 @@
 """Priors of two Bernoulli arms, and how probable states are under them."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ def check_prior(prior: Any) -> FloatArray:
             "prior must be a BetaBernoulli belief of two arms, a pair (alpha, beta), or one pair per arm, got "
             f"{checks.shown(prior)}."
         )
-    pairs = np.ascontiguousarray(np.broadcast_to(given, (2, 2)))
+    pairs = np.array(np.broadcast_to(given, (2, 2)))
     for value in pairs.ravel():
         checks.within("alpha and beta of the prior", float(value), 1e-6, 1e6)
     return pairs
@@ -73,6 +74,17 @@ def ratio_of_theta(theta: FloatArray, count: int) -> FloatArray:
     known = special.xlogy(s, theta[:, None]) + special.xlog1py(count - s, -theta[:, None])
     ratio = np.exp(known - special.betaln(1.0 + s, 1.0 + count - s))
     return np.asarray(np.where(ratio < _NOTHING, 0.0, ratio))
+
+
+def name_scenarios(thetas: Any) -> dict[Any, Any]:
+    """Return pairs of success probabilities by their name, or by their number."""
+    if isinstance(thetas, Mapping):
+        return {str(name): pair for name, pair in thetas.items()}
+    if isinstance(thetas, str) or not isinstance(thetas, Sequence | np.ndarray) or len(thetas) == 0:
+        raise SettingError(
+            f"thetas must be a list of pairs such as [(0.3, 0.3), (0.3, 0.5)], got {checks.shown(thetas)}."
+        )
+    return dict(enumerate([thetas] if np.ndim(thetas[0]) == 0 and not hasattr(thetas[0], "probabilities") else thetas))
 
 
 def check_thetas(theta: Any) -> FloatArray:

@@ -61,16 +61,16 @@ def exact_test(
         raise SettingError(f"statistic must be one of {', '.join(STATISTICS)}, or a function, got {statistic!r}.")
     seen = _check_counts(trial, successes, failures)
     weights, values, place = _states(_law_at(trial, int(seen.sum()), threads), seen, statistic)
+    if weights[place] == 0.0:
+        raise SettingError(
+            f"successes={seen[:, 0].tolist()}, failures={seen[:, 1].tolist()} cannot be reached under this allocation "
+            "(probability below 1e-30). Check the counts and the design."
+        )
     extreme = np.abs(values) if alternative == "two-sided" and statistic != "probability" else values
     if alternative == "less":
         extreme = -values
     limit = extreme[place] - _SAME * max(abs(extreme[place]), 1e-300)
     p = float(weights[extreme >= limit].sum() / weights.sum())
-    if p == 0.0:
-        raise SettingError(
-            f"successes={seen[:, 0].tolist()}, failures={seen[:, 1].tolist()} cannot be reached under this allocation "
-            "(probability below 1e-30). Check the counts and the design."
-        )
     return ExactTest(min(p, 1.0), float(values[place]), int((weights > 0.0).sum()), alternative)
 
 
@@ -86,8 +86,8 @@ def _check_counts(trial: Any, successes: Any, failures: Any) -> NDArray[np.int64
     if not 1 <= seen.sum() <= trial.horizon:
         raise SettingError(f"The trial has from 1 to {trial.horizon} participants, got {seen.sum()} outcomes.")
     looks = looks_of(trial)
-    ends = {int(trial.horizon), *(() if looks is None else looks.times)}
-    if looks is not None and int(seen.sum()) not in ends:
+    ends = {int(trial.horizon), *looks.times}
+    if looks.times and int(seen.sum()) not in ends:
         raise SettingError(
             f"The trial ends at one of its looks, after {', '.join(map(str, sorted(ends)))} outcomes, got {seen.sum()}."
         )
@@ -98,10 +98,8 @@ def _law_at(trial: Any, time: int, threads: int | None) -> StateLaw:
     """Return the law of the states in which the trial ends at a time: at a look that stops it, or at the horizon."""
     found = TrialPass(trial, threads, until=time)
     law = found.forward.run(found.drop_ended)
-    if found.looks is not None and time in found.looks.times:
-        outcome = found.outcomes(law, found.looks)
-        if time < int(trial.horizon):  # at the horizon the trial ends anyway
-            law.weight[: law.size][outcome == 0] = 0.0
+    if time in found.looks.times and time < int(trial.horizon):  # at the horizon the trial ends anyway
+        law.weight[: law.size][found.outcomes(law) == 0] = 0.0
     return law
 
 
@@ -130,7 +128,8 @@ def _values(statistic: str | Statistic, n1: int, n2: int, s1: NDArray[np.int64],
         return z_statistic(n1, n2)[s1, s2]
     if isinstance(statistic, str):
         return np.asarray(s2 / max(n2, 1) - s1 / max(n1, 1), dtype=np.float64)
-    found = np.asarray(statistic(s1 * 1.0, n1 - s1 * 1.0, s2 * 1.0, n2 - s2 * 1.0), dtype=np.float64)
+    parts = [np.asarray(part, dtype=np.float64) for part in (s1, n1 - s1, s2, n2 - s2)]
+    found = np.asarray(statistic(*parts), dtype=np.float64)
     if found.shape != s1.shape or not np.isfinite(found).all():
         raise SettingError("statistic must return one finite number per state, as an array like those it was given.")
     return found
