@@ -89,7 +89,8 @@ def run(forward: Forward) -> StateLaw:
     largest = layer_size(horizon, mirrored)
     weight, after, share = _on_device(np.eye(1, largest)[0]), _new(largest), _new(layer_size(horizon - 1, mirrored))
     prior, corner, starts = _on_device(forward.prior), _on_device(forward.corner), _on_device(forward.corner)
-    settings = forward.settings._replace(table=_on_device(np.zeros((1, 1))))
+    table = forward.settings.table
+    settings = forward.settings._replace(table=_on_device(table if table.size else np.zeros((1, 1))))
     fill = share_kernel(forward.policy.kind, forward.form)
     for time in range(horizon):
         blocks, size = blocks_of(time, mirrored), layer_size(time, mirrored)

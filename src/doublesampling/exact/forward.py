@@ -128,6 +128,9 @@ class Forward:
         self.policy = check_exact(ThompsonSampling() if policy is None else policy)
         self.prior, self.horizon, self.threads = prior, horizon, threads
         self.form, self.settings = self.policy.rule()
+        table = self.policy.table(prior)
+        if table is not None:
+            self.settings = self.settings._replace(table=table)
         self.limits, self.burn_in = check_allocation(allocation, arms)
         self.mirrored = mirrored and exchangeable(prior) and not self.settings.first_of_ties
         if self.limits is not None:

@@ -8,7 +8,6 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from doublesampling import __version__, checks
-from doublesampling.allocation import Allocation
 from doublesampling.beliefs import BetaBernoulli
 from doublesampling.errors import SettingError
 from doublesampling.exact.characteristics import Characteristics, describe
@@ -66,7 +65,7 @@ def check_trial(trial: Any) -> FloatArray:
 class TrialPass:
     """One forward pass of a trial: states in which a look ends it are counted and leave.
 
-    ``until`` is where it ends, the horizon unless said. With ``equal``, both arms are played alike after the burn-in.
+    ``until`` is where it ends, the horizon unless said. With ``equal``, both arms are played alike.
     """
 
     def __init__(
@@ -76,8 +75,7 @@ class TrialPass:
         policy, allocation = trial.policy, trial.allocation
         check_allocation(allocation, trial.arms)
         if equal:
-            policy = None
-            allocation = None if allocation is None else Allocation(burn_in=allocation.burn_in)
+            policy = allocation = None
         alike = self.looks.control < 0
         last = self.horizon if until is None else until
         self.forward = Forward(policy, prior, last, threads, allocation, mirrored=alike, arms=trial.arms)
