@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from doublesampling.decisions import Decisions, decide_many
     from doublesampling.engine.simulate import simulate
     from doublesampling.errors import DoubleSamplingError
+    from doublesampling.exact import BayesOptimal, bayes_optimal, exact_regret
     from doublesampling.live import Experiment
     from doublesampling.policies import (
         IMED,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
         BayesUCB,
         DoubleSampling,
         EpsilonGreedy,
+        FiniteHorizonGittins,
         Greedy,
         InformationDirected,
         LinUCB,
@@ -55,6 +57,7 @@ __version__ = "0.1.0"
 
 _MODULES = {
     "Allocation": "allocation",
+    "BayesOptimal": "exact",
     "BayesUCB": "policies",
     "BernoulliBandit": "bandits",
     "BetaBernoulli": "beliefs",
@@ -67,6 +70,7 @@ _MODULES = {
     "DoubleSamplingError": "errors",
     "EpsilonGreedy": "policies",
     "ExponentialBandit": "bandits",
+    "FiniteHorizonGittins": "policies",
     "GammaExponential": "beliefs",
     "GammaPoisson": "beliefs",
     "Experiment": "live",
@@ -89,11 +93,13 @@ _MODULES = {
     "TopTwo": "policies",
     "Trial": "trials.trial",
     "UCB1": "policies",
+    "bayes_optimal": "exact",
     "calibrate": "trials.calibrate",
     "compare_designs": "trials.compare",
     "decide": "decision",
     "decide_from_draws": "decision",
     "decide_many": "decisions",
+    "exact_regret": "exact",
     "probability_optimal": "decision",
     "simulate": "engine.simulate",
 }
@@ -103,6 +109,7 @@ __all__ = [
     "KLUCB",
     "UCB1",
     "Allocation",
+    "BayesOptimal",
     "BayesUCB",
     "BernoulliBandit",
     "BetaBernoulli",
@@ -116,6 +123,7 @@ __all__ = [
     "EpsilonGreedy",
     "Experiment",
     "ExponentialBandit",
+    "FiniteHorizonGittins",
     "GammaExponential",
     "GammaPoisson",
     "Gaussian",
@@ -135,11 +143,13 @@ __all__ = [
     "TopTwo",
     "Trial",
     "__version__",
+    "bayes_optimal",
     "calibrate",
     "compare_designs",
     "decide",
     "decide_from_draws",
     "decide_many",
+    "exact_regret",
     "probability_optimal",
     "simulate",
 ]

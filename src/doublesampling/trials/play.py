@@ -88,6 +88,9 @@ def pack(trial: Any, equal: bool) -> Packed:
     _check_policy(policy, belief)
     law, prior, priors = _prior(belief)
     form, settings = policy.rule()
+    table = policy.table(priors) if policy.counts_wins else None
+    if table is not None:
+        settings = settings._replace(table=table)
     allocation = trial.allocation or Allocation()
     sharing = DIRECT if trial.allocation is None else SHARED
     if sharing == SHARED and form == kinds.SAMPLES and not equal:

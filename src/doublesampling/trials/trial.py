@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import xarray as xr
@@ -16,6 +16,9 @@ from doublesampling.given import check_belief, check_policy
 from doublesampling.stopping import Stopping
 from doublesampling.trials import files
 from doublesampling.trials.delays import check_delay
+
+if TYPE_CHECKING:
+    from doublesampling.exact.significance import ExactTest
 
 
 @settings
@@ -115,6 +118,38 @@ class Trial:
 
         run = {"delay": delay, "dropout": dropout, "trend": trend, "seed": seed, "threads": threads}
         return simulate(self, truths, realizations, equal=equal, **run)
+
+    def exact(self, thetas: Any, *, alpha: float = 0.05, equal: bool = True, threads: int | None = None) -> xr.Dataset:
+        """Return the exact operating characteristics of a design with two binary arms; see docs/exact.md.
+
+        ``thetas`` lists pairs of success probabilities; a dictionary names them. Variables are those of ``simulate``,
+        without Monte Carlo errors, and ``rejection_rate``, that of a two-sided z-test of level ``alpha`` at the end.
+
+        >>> import doublesampling as ds
+        >>> trial = Trial(arms=["old", "new"], policy=ds.ThompsonSampling(), horizon=60)
+        >>> trial.exact([(0.3, 0.3), (0.3, 0.5)]).rejection_rate.round(3).values.tolist()
+        [0.03, 0.216]
+        """
+        from doublesampling.exact.trial import trial_exact
+
+        return trial_exact(self, thetas, alpha=alpha, equal=equal, threads=threads)
+
+    def exact_test(
+        self, successes: Any, failures: Any, *, statistic: Any = "z", alternative: str = "two-sided"
+    ) -> "ExactTest":
+        """Return the exact test that two binary arms are equal, given how this design allocates; see docs/exact.md.
+
+        ``successes`` and ``failures`` are those of both arms at the end. ``alternative="greater"``: the second arm is
+        the better one.
+
+        >>> import doublesampling as ds
+        >>> trial = Trial(arms=["old", "new"], policy=ds.ThompsonSampling(), horizon=40)
+        >>> round(trial.exact_test(successes=(3, 18), failures=(7, 12), alternative="greater").p_value, 3)
+        0.104
+        """
+        from doublesampling.exact.significance import exact_test
+
+        return exact_test(self, successes, failures, statistic=statistic, alternative=alternative)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the design as plain values, which ``from_dict`` reads."""

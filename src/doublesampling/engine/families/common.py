@@ -21,6 +21,12 @@ OWN = -1
 """The kind of a policy of somebody's own, which is played in plain Python."""
 
 
+def _pairs(prior: Any) -> FloatArray:
+    """Return the two numbers per arm of Beta priors."""
+    first, second = (prior.alpha, prior.beta) if hasattr(prior, "alpha") else (prior.first, prior.second)
+    return np.column_stack([first, second])
+
+
 @dataclass(frozen=True, eq=False)
 class PackedPolicy:
     """A policy as the rules take it: its kind, its form, its settings, and tables that spare it work.
@@ -46,7 +52,10 @@ class PackedPolicy:
 
     def settings_for(self, problem: "PackedProblem") -> Policy:
         """Return the settings with the table that a problem needs."""
-        return self.settings._replace(table=self.two_arm_counts) if self._tabled(problem) else self.settings
+        if self._tabled(problem):
+            return self.settings._replace(table=self.two_arm_counts)
+        table = self.policy.table(_pairs(problem.prior)) if self.kind == kinds.GITTINS else None
+        return self.settings if table is None else self.settings._replace(table=table)
 
     def _tabled(self, problem: "PackedProblem") -> bool:
         return self.form == kinds.TABLE and problem.arms == 2 and not problem.samples_itself

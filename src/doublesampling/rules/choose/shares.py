@@ -127,6 +127,6 @@ def fill_policy_shares(
     else:
         fill_values(kind, form, law, policy, address, scratch)
         share_largest(scratch.values, policy.first_of_ties, out)
-        if kind == kinds.EPSILON_GREEDY:
+        if kind in (kinds.EPSILON_GREEDY, kinds.GITTINS):
             for a in range(out.size):
                 out[a] = policy.setting / out.size + (1.0 - policy.setting) * out[a]
