@@ -98,7 +98,7 @@ def _describe(found: Ends, means: FloatArray, reference: int, belief: Any) -> di
     one, each = ("scenario",), ("scenario", "arm")
     best = means == means.max(axis=1, keepdims=True)
     chosen = selected[:, :, None] == np.arange(count)
-    values: dict[str, tuple[Any, FloatArray]] = {
+    values: dict[str, tuple[Any, NDArray[Any]]] = {
         "probability_superiority": (one, outcome == SUPERIORITY),
         "probability_equivalence": (one, outcome == EQUIVALENCE),
         "probability_futility": (one, outcome == FUTILITY),

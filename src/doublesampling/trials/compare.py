@@ -34,7 +34,7 @@ class DesignComparison:
         return draw_comparison(self.data)
 
     def __str__(self) -> str:
-        return self.table().to_string(index=False)
+        return str(self.table().to_string(index=False))
 
     def _repr_html_(self) -> str:
         return str(self.table().to_html(index=False))
@@ -59,7 +59,7 @@ def compare_designs(
     ('design', 'scenario')
     """
     named = _named(designs)
-    arms = {trial.arms for trial in named.values()}
+    arms = {tuple(trial.arms) for trial in named.values()}
     if len(arms) > 1:
         raise SettingError(f"Designs that are compared must have the same arms, got {shown(sorted(arms))}.")
     options = {"realizations": realizations, "seed": seed, "equal": False} | run

@@ -101,9 +101,7 @@ def pack(trial: Any, equal: bool) -> Packed:
     if law == laws.SAMPLED:
         samples = settings.samples or _SAMPLES
     design, rules = _design(trial, Allocation() if equal else allocation, equal), _rules(trial)
-    return Packed(
-        law, policy.kind, form, sharing, settings, prior, priors, design, rules, samples, trial.horizon, arms
-    )
+    return Packed(law, policy.kind, form, sharing, settings, prior, priors, design, rules, samples, trial.horizon, arms)
 
 
 def _check_policy(policy: Any, belief: Any) -> None:
@@ -120,9 +118,9 @@ def _prior(belief: Any) -> tuple[int, Any, FloatArray]:
     if isinstance(belief, DirichletCategorical):
         return laws.SAMPLED, DirichletPrior(np.array(state.concentration), belief.discount), none
     if isinstance(belief, Gaussian):
-        parts = [np.array(part) for part in (state.mean, state.root, state.alpha, state.beta)]
+        mean, root, alpha, beta = (np.array(part) for part in (state.mean, state.root, state.alpha, state.beta))
         anchors = belief.anchors if belief.discount < 1.0 else np.empty((0, 2, 3))
-        return laws.STUDENT, WeightsPrior(*parts, belief.known_noise, False, anchors), none
+        return laws.STUDENT, WeightsPrior(mean, root, alpha, beta, belief.known_noise, False, anchors), none
     first, second = (part.copy() for part in state.pair)
     return belief.law, PairPrior(first, second, belief.discount), np.column_stack([first, second])
 

@@ -103,9 +103,7 @@ def draw_from_shares(address: Address, block: int, shares: FloatArray, left: Int
 
 
 @rule
-def draw_in_burn_in(
-    address: Address, per_arm: int, assigned: IntArray, active: BoolArray, wanted: FloatArray
-) -> int:
+def draw_in_burn_in(address: Address, per_arm: int, assigned: IntArray, active: BoolArray, wanted: FloatArray) -> int:
     """Draw an arm of the burn-in; -1 where it is over."""
     if per_arm > 0 and fill_burn_in(assigned, active, per_arm, wanted):
         return draw_arm(address, wanted)

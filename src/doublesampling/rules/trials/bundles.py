@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from doublesampling.rules.allocate import Limits
 from doublesampling.rules.choose.propensities import ModeScratch
-from doublesampling.rules.looks.bundles import Known, Space
+from doublesampling.rules.looks.bundles import Space
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
