@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from doublesampling.decisions import Decisions, decide_many
     from doublesampling.engine.simulate import simulate
     from doublesampling.errors import DoubleSamplingError
+    from doublesampling.exact import BayesOptimal, bayes_optimal, exact_regret
     from doublesampling.live import Experiment
     from doublesampling.policies import (
         IMED,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
         BayesUCB,
         DoubleSampling,
         EpsilonGreedy,
+        FiniteHorizonGittins,
         Greedy,
         InformationDirected,
         LinUCB,
@@ -46,11 +48,16 @@ if TYPE_CHECKING:
         ThompsonSampling,
         TopTwo,
     )
+    from doublesampling.stopping import Stopping
+    from doublesampling.trials.calibrate import calibrate
+    from doublesampling.trials.compare import compare_designs
+    from doublesampling.trials.trial import Trial
 
 __version__ = "0.1.0"
 
 _MODULES = {
     "Allocation": "allocation",
+    "BayesOptimal": "exact",
     "BayesUCB": "policies",
     "BernoulliBandit": "bandits",
     "BetaBernoulli": "beliefs",
@@ -63,6 +70,7 @@ _MODULES = {
     "DoubleSamplingError": "errors",
     "EpsilonGreedy": "policies",
     "ExponentialBandit": "bandits",
+    "FiniteHorizonGittins": "policies",
     "GammaExponential": "beliefs",
     "GammaPoisson": "beliefs",
     "Experiment": "live",
@@ -80,12 +88,18 @@ _MODULES = {
     "Oracle": "policies",
     "OwnBelief": "beliefs",
     "PoissonBandit": "bandits",
+    "Stopping": "stopping",
     "ThompsonSampling": "policies",
     "TopTwo": "policies",
+    "Trial": "trials.trial",
     "UCB1": "policies",
+    "bayes_optimal": "exact",
+    "calibrate": "trials.calibrate",
+    "compare_designs": "trials.compare",
     "decide": "decision",
     "decide_from_draws": "decision",
     "decide_many": "decisions",
+    "exact_regret": "exact",
     "probability_optimal": "decision",
     "simulate": "engine.simulate",
 }
@@ -95,6 +109,7 @@ __all__ = [
     "KLUCB",
     "UCB1",
     "Allocation",
+    "BayesOptimal",
     "BayesUCB",
     "BernoulliBandit",
     "BetaBernoulli",
@@ -108,6 +123,7 @@ __all__ = [
     "EpsilonGreedy",
     "Experiment",
     "ExponentialBandit",
+    "FiniteHorizonGittins",
     "GammaExponential",
     "GammaPoisson",
     "Gaussian",
@@ -122,12 +138,18 @@ __all__ = [
     "Oracle",
     "OwnBelief",
     "PoissonBandit",
+    "Stopping",
     "ThompsonSampling",
     "TopTwo",
+    "Trial",
     "__version__",
+    "bayes_optimal",
+    "calibrate",
+    "compare_designs",
     "decide",
     "decide_from_draws",
     "decide_many",
+    "exact_regret",
     "probability_optimal",
     "simulate",
 ]

@@ -7,6 +7,7 @@ stored experiments, the command line and the service take their list of policies
 from doublesampling.policies.bayes_ucb import BayesUCB
 from doublesampling.policies.common import Answer, Choice, CompiledPolicy, Policy, Rule, is_ours
 from doublesampling.policies.double_sampling import DoubleSampling
+from doublesampling.policies.gittins import FiniteHorizonGittins
 from doublesampling.policies.greedy import EpsilonGreedy, Greedy, Oracle
 from doublesampling.policies.index_policies import IMED, KLUCB, UCB1
 from doublesampling.policies.information_directed import InformationDirected
@@ -24,6 +25,7 @@ __all__ = [
     "CompiledPolicy",
     "DoubleSampling",
     "EpsilonGreedy",
+    "FiniteHorizonGittins",
     "Greedy",
     "InformationDirected",
     "LinUCB",

@@ -19,6 +19,7 @@ from doublesampling.rules.choose.baselines import (
     ucb1_index,
 )
 from doublesampling.rules.choose.double_sampling import double_sampling, play_candidates
+from doublesampling.rules.choose.gittins import fill_gittins
 from doublesampling.rules.choose.information_directed import directed_choice, tally_draws, tally_exactly
 from doublesampling.rules.choose.mode import explore, mode, mode_of_candidates
 from doublesampling.rules.compiled import rule, spliced
@@ -58,7 +59,7 @@ def choose(
     else:
         fill_values(kind, form, law, policy, address, scratch)
         arm = mode(scratch.values, policy.first_of_ties, address)
-        if kind == kinds.EPSILON_GREEDY:
+        if kind in (kinds.EPSILON_GREEDY, kinds.GITTINS):
             arm = explore(arm, scratch.values.size, policy.setting, address)
     return arm, number
 
@@ -84,6 +85,8 @@ def fill_values(
     parameters, values = scratch.parameters, scratch.values
     if kind == kinds.UCB1 or kind == kinds.KL_UCB or kind == kinds.IMED:
         fill_indices(kind, parameters, scratch.priors, float(address[3]), values)
+    elif kind == kinds.GITTINS:
+        fill_gittins(parameters, scratch.priors, policy, float(address[3]), values)
     elif kind == kinds.BAYES_UCB:
         if law == laws.SAMPLED:
             for a in range(values.size):

@@ -12,6 +12,7 @@ KL_UCB = 8
 IMED = 9
 LIN_UCB = 10
 INFORMATION_DIRECTED = 11
+GITTINS = 12
 
 # forms of a policy, constants of the compiled code like its kind: how double sampling counts its candidates (from a
 # table of N for two arms, from a table of p_FA, from p_FA itself, from the doubt and the decisions left, or from these
