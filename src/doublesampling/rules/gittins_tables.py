@@ -30,7 +30,9 @@ def gittins_indices(counts: FloatArray, left: int) -> FloatArray:
 
 
 @kept
-def _fill_table(alpha: float, beta: float, total: int, table: FloatArray, before: FloatArray, ahead: FloatArray) -> None:
+def _fill_table(
+    alpha: float, beta: float, total: int, table: FloatArray, before: FloatArray, ahead: FloatArray
+) -> None:
     gittins.fill_indices_of_total(alpha, beta, total, POINTS, table, before, ahead)
 
 

@@ -30,6 +30,7 @@ from doublesampling.rules.choose.mode import draw_candidates, explore, mode
 from doublesampling.rules.compiled import inlined, rule, spliced
 from doublesampling.rules.draws import (
     CANDIDATES,
+    EXPLORATION,
     OPTIMALITY,
     POSTERIOR,
     TIES,
@@ -63,6 +64,11 @@ def choose(
         arm = second_of_two(
             address, one_candidate(policy, address, scratch.p, scratch.votes), policy.setting, scratch.p
         )
+    elif kind == kinds.EPSILON_THOMPSON:
+        fill_values(kind, form, law, policy, address, scratch)
+        arm = mode(scratch.values, policy.first_of_ties, address)
+        if uniform(address, EXPLORATION, np.uint64(0)) < policy.setting:
+            arm = one_candidate(policy, address, scratch.p, scratch.votes)
     elif kind == kinds.INFORMATION_DIRECTED:
         fill_tally(form, law, address, scratch)
         arm = directed_choice(address, scratch.tally)
