@@ -23,7 +23,7 @@ from doublesampling.rules.choose.gittins import fill_gittins
 from doublesampling.rules.choose.information_directed import directed_choice, tally_draws, tally_exactly
 from doublesampling.rules.choose.mode import explore, mode, mode_of_candidates
 from doublesampling.rules.compiled import rule, spliced
-from doublesampling.rules.draws import POSTERIOR, Address, logit_beta_draw
+from doublesampling.rules.draws import EXPLORATION, POSTERIOR, Address, logit_beta_draw, uniform
 from doublesampling.rules.optimal_arm import compare_beta_gamma
 from doublesampling.rules.optimal_arm.regions import QUICK_BETA
 from doublesampling.rules.specialise import Constant, specialised
@@ -53,6 +53,11 @@ def choose(
         arm = second_of_two(
             address, one_candidate(policy, address, scratch.p, scratch.votes), policy.setting, scratch.p
         )
+    elif kind == kinds.EPSILON_THOMPSON:
+        fill_values(kind, form, law, policy, address, scratch)
+        arm = mode(scratch.values, policy.first_of_ties, address)
+        if uniform(address, EXPLORATION, np.uint64(0)) < policy.setting:
+            arm = one_candidate(policy, address, scratch.p, scratch.votes)
     elif kind == kinds.INFORMATION_DIRECTED:
         fill_tally(form, law, address, scratch)
         arm = directed_choice(address, scratch.tally)

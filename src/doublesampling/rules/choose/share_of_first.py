@@ -50,6 +50,10 @@ def share_of_first(kind: Constant, form: Constant, policy: PolicySettings, time:
         scratch.starts[0] = scratch.starts[1] = math.nan
         fill_values(kind, form, laws.BETA, policy, address, scratch)
         share_largest(values, policy.first_of_ties, p)
+        if kind == kinds.EPSILON_THOMPSON:
+            greedy = p[0]
+            recurrence.tracked_optimality(scratch.state.track, p)
+            return policy.setting * p[0] + (1.0 - policy.setting) * greedy
         if kind in (kinds.EPSILON_GREEDY, kinds.GITTINS):
             return 0.5 * policy.setting + (1.0 - policy.setting) * p[0]
         return p[0]
