@@ -68,6 +68,7 @@ class Suite:
 def _common(horizon: int) -> dict[str, Any]:
     return {
         "double sampling, horizon known": DoubleSampling(horizon=horizon),
+        "double sampling, any time": DoubleSampling.anytime(),
         "double sampling": DoubleSampling(),
         "double sampling, as published": DoubleSampling.as_published(),
         "Thompson sampling": ThompsonSampling(),

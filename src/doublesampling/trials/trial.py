@@ -53,7 +53,7 @@ class Trial:
         if self.belief is None:
             fix(self, "belief", beliefs.BetaBernoulli(arms=len(self.arms)))
         if self.policy is None:
-            fix(self, "policy", policies.DoubleSampling())
+            fix(self, "policy", policies.DoubleSampling(horizon=self.horizon))
         check_belief(self.belief)
         check_policy(self.policy)
         if self.belief.arms != len(self.arms):

@@ -18,7 +18,7 @@ from doublesampling.rules.choose.baselines import (
     second_of_two,
     ucb1_index,
 )
-from doublesampling.rules.choose.double_sampling import double_sampling, play_candidates
+from doublesampling.rules.choose.double_sampling import choose_candidate, count_candidates, double_sampling
 from doublesampling.rules.choose.gittins import fill_gittins
 from doublesampling.rules.choose.information_directed import directed_choice, tally_draws, tally_exactly
 from doublesampling.rules.choose.mode import explore, mode, mode_of_candidates
@@ -46,7 +46,8 @@ def choose(
         if form == kinds.CHALLENGER or form == kinds.ANYTIME:
             fill_precisions(law, scratch.parameters, scratch.values)
         if law == laws.SAMPLED:  # p is an estimate from samples already
-            arm, number = play_candidates(form, policy, address, scratch.p, scratch.values, scratch.votes)
+            number = count_candidates(form, policy, float(address[3]), scratch.p, scratch.values, scratch.votes)
+            arm = choose_candidate(form, number, policy, address, scratch.p, scratch.votes)
         else:
             arm, number = double_sampling(form, policy, address, scratch.p, scratch.values, scratch.votes)
     elif kind == kinds.TOP_TWO:
