@@ -74,7 +74,7 @@ class DoubleSampling(CompiledPolicy):
 
     @classmethod
     def as_published(cls, **changes: Any) -> Self:
-        """The authors' numerics and ties, for the figures: p_FA in double precision, ties to the first arm."""
+        """Return the policy as the authors ran it: p_FA in double precision, ties to the first arm."""
         return cls(**({"ties": "first", "arithmetic": "double"} | changes))
 
     @property
@@ -88,14 +88,14 @@ class DoubleSampling(CompiledPolicy):
         return _FALSE_ALARMS[self.false_alarm, self.arithmetic]
 
     def number_of_candidates(self, p: FloatArray, time: int | None = None) -> int:
-        """N, the number of candidates to draw from Cat(p), float array (arm)."""
+        """Return N, the number of candidates to draw from Cat(p), float array (arm)."""
         if self.horizon is not None and time is None:
             raise SettingError("A horizon needs the time. Pass time=, the number of this decision counted from 1.")
         form, numbers = self.compiled_settings
         return count_candidates(form, numbers, math.nan if time is None else float(time), p)
 
     def choose(self, evidence: Evidence) -> Choice:
-        """The mode of N candidates drawn from the estimated probabilities."""
+        """Return the mode of N candidates drawn from the estimated probabilities."""
         form, settings, without_samples = self._settings
         if self.horizon is not None and evidence.time < 1:  # asks for the time, an error where it is not known
             raise SettingError("time is counted from 1.")

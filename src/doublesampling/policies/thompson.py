@@ -23,7 +23,7 @@ class ThompsonSampling(CompiledPolicy):
     kind: ClassVar[int] = kinds.THOMPSON
 
     def choose(self, evidence: Evidence) -> Choice:
-        """One candidate drawn from the exact probabilities."""
+        """Return one candidate drawn from the exact probabilities."""
         p = evidence.probability_optimal(None)
         arm, votes, propensities = entry_points.choose_candidate(p, 1, False, evidence.words)
         return Choice(arm, p, 1, votes, propensities)
