@@ -97,7 +97,7 @@ class DirichletCategorical:
     def update_in_order(
         self, state: DirichletState, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None
     ) -> DirichletState:
-        """Return the state after a history, observation by observation: repeated updates give the same, to the last bit."""
+        """Return the state after a history, in order: repeated updates give the same state, to the last bit."""
         return self.update_batch(state, arms, rewards, contexts)
 
     def marginals(self, state: DirichletState, context: ArrayLike | None = None) -> DirichletMeans:

@@ -105,7 +105,7 @@ class _NormalInverseGamma:
         rewards: ArrayLike,
         contexts: ArrayLike | None = None,
     ) -> NormalInverseGammaState:
-        """Return the state after a history, observation by observation: repeated updates give the same, to the last bit."""
+        """Return the state after a history, in order: repeated updates give the same state, to the last bit."""
         return self._learn(state, *self._history(state, arms, rewards, contexts))
 
     def _history(

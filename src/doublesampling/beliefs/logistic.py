@@ -82,7 +82,7 @@ class Logistic(WithContext):
     def update_in_order(
         self, state: NormalState, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None
     ) -> NormalState:
-        """Return the state after a history, observation by observation: repeated updates give the same, to the last bit."""
+        """Return the state after a history, in order: repeated updates give the same state, to the last bit."""
         return self.update_batch(state, arms, rewards, contexts)
 
     def marginals(self, state: NormalState, context: ArrayLike | None = None) -> Marginals:

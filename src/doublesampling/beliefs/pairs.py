@@ -98,7 +98,7 @@ class Pairs:
     def update_in_order(
         self, state: Any, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None
     ) -> Any:
-        """Return the state after a history, observation by observation: repeated updates give the same, to the last bit."""
+        """Return the state after a history, in order: repeated updates give the same state, to the last bit."""
         return self.update_batch(state, arms, rewards, contexts)
 
     def _learn(self, state: Any, arms: NDArray[np.int64], rewards: FloatArray) -> Any:
