@@ -63,11 +63,11 @@ class DirichletCategorical:
         return np.array(np.broadcast_to(np.asarray(self.concentration), self._shapes["concentration"]))
 
     def prior(self) -> DirichletState:
-        """Return the state before any observation."""
+        """The state before any observation."""
         return DirichletState(np.zeros(self.arms, dtype=np.int64), self._prior.copy())
 
     def check_reward(self, reward: object) -> float:
-        """Return a reward as a number, or raise RewardError where this belief cannot learn from it."""
+        """A reward that this belief can absorb."""
         value = checks.real("reward", reward, wanted="one of the values", error=RewardError)
         if value not in self.values:
             raise RewardError(f"reward must be one of {self.values}, got {value:g}. Name every value at the start.")
@@ -76,13 +76,13 @@ class DirichletCategorical:
     def update(
         self, state: DirichletState, arm: int, reward: float, context: ArrayLike | None = None
     ) -> DirichletState:
-        """Return the state after one observation (sequential update)."""
+        """The state after one observation (sequential update)."""
         return self.update_batch(state, [checks.arm_index(arm, self.arms)], [self.check_reward(reward)], context)
 
     def update_batch(
         self, state: DirichletState, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None
     ) -> DirichletState:
-        """Return the state after a history (batch update): all of it, or an error and none of it."""
+        """The state after a history (batch update): all of it, or an error and none of it."""
         check_state(self, state, DirichletState, self._shapes)
         checks.no_context(contexts)
         played = checks.arm_indices(arms, self.arms)
@@ -97,11 +97,11 @@ class DirichletCategorical:
     def update_in_order(
         self, state: DirichletState, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None
     ) -> DirichletState:
-        """Return the state after a history, in order: repeated updates give the same state, to the last bit."""
+        """A history, one observation after another: the same state as repeated updates, to the last bit."""
         return self.update_batch(state, arms, rewards, contexts)
 
     def marginals(self, state: DirichletState, context: ArrayLike | None = None) -> DirichletMeans:
-        """Return the law of each arm's mean value."""
+        """The law of each arm's mean value."""
         check_state(self, state, DirichletState, self._shapes)
         checks.no_context(context)
         return DirichletMeans(self.many, state.concentration, np.array(self.values))

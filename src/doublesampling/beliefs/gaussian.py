@@ -78,13 +78,13 @@ class _NormalInverseGamma:
         raise NotImplementedError
 
     def prior(self) -> NormalInverseGammaState:
-        """Return the state before any observation."""
+        """The state before any observation."""
         counts, ones = np.zeros(self.arms, dtype=np.int64), np.ones(self.arms)
         mean, root = self._prior_mean.copy(), self._prior_root.copy()
         return NormalInverseGammaState(counts, mean, root, ones * self.alpha, ones * self.beta)
 
     def check_reward(self, reward: object) -> float:
-        """Return a reward as a number, or raise RewardError where this belief cannot learn from it."""
+        """A reward that this belief can absorb."""
         value = checks.real("reward", reward, error=RewardError)
         if abs(value) > HUGE:
             raise RewardError(f"reward must lie within 1e50 of 0, got {value:g}. Choose a larger unit.")
@@ -93,7 +93,7 @@ class _NormalInverseGamma:
     def update(
         self, state: NormalInverseGammaState, arm: int, reward: float, context: ArrayLike | None = None
     ) -> NormalInverseGammaState:
-        """Return the state after one observation (sequential update)."""
+        """The state after one observation (sequential update)."""
         check_state(self, state, NormalInverseGammaState, self._shapes)
         arm, reward, x = checks.arm_index(arm, self.arms), self.check_reward(reward), self._context(context)
         return self._learn(state, np.array([arm]), np.array([reward]), x[None])
@@ -105,7 +105,7 @@ class _NormalInverseGamma:
         rewards: ArrayLike,
         contexts: ArrayLike | None = None,
     ) -> NormalInverseGammaState:
-        """Return the state after a history, in order: repeated updates give the same state, to the last bit."""
+        """A history, one observation after another: the same state as repeated updates, to the last bit."""
         return self._learn(state, *self._history(state, arms, rewards, contexts))
 
     def _history(
@@ -133,7 +133,7 @@ class _NormalInverseGamma:
         rewards: ArrayLike,
         contexts: ArrayLike | None = None,
     ) -> NormalInverseGammaState:
-        """Return the state after a history (batch update): all of it, or an error and none of it."""
+        """The state after a history (batch update): all of it, or an error and none of it."""
         played, paid, x = self._history(state, arms, rewards, contexts)
         if self.discount < 1.0:  # how long ago each reward was matters
             return self._learn(state, played, paid, x)
@@ -148,7 +148,7 @@ class _NormalInverseGamma:
         return NormalInverseGammaState(counts, mean, root, alpha, beta)
 
     def marginals(self, state: NormalInverseGammaState, context: ArrayLike | None = None) -> Marginals:
-        """Return the law of each arm's expected reward at a context: Student t, or normal where the noise is known."""
+        """The law of each arm's expected reward at a context: Student t, or normal where the noise is known."""
         check_state(self, state, NormalInverseGammaState, self._shapes)
         x = self._context(context)
         return Marginals(

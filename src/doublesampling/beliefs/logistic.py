@@ -50,25 +50,25 @@ class Logistic(WithContext):
         return {"counts": (arms,), "mean": (arms, size), "root": (arms, size, size)}
 
     def prior(self) -> NormalState:
-        """Return the state before any observation."""
+        """The state before any observation."""
         return NormalState(np.zeros(self.arms, dtype=np.int64), self._prior_mean.copy(), self._prior_root.copy())
 
     def check_reward(self, reward: object) -> float:
-        """Return a reward as a number, or raise RewardError where this belief cannot learn from it."""
+        """A reward that this belief can absorb."""
         value = checks.real("reward", reward, wanted="0 or 1", error=RewardError)
         if value not in (0.0, 1.0):
             raise RewardError(f"reward must be 0 or 1, got {value:g}. For other rewards use LinearGaussian.")
         return value
 
     def update(self, state: NormalState, arm: int, reward: float, context: ArrayLike | None = None) -> NormalState:
-        """Return the state after one observation."""
+        """The state after one observation."""
         arm, reward, x = checks.arm_index(arm, self.arms), self.check_reward(reward), self._context(context)
         return self.update_batch(state, [arm], [reward], x[None])
 
     def update_batch(
         self, state: NormalState, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None
     ) -> NormalState:
-        """Return the state after a history, one observation after another: all of it, or an error and none of it."""
+        """The state after a history, one observation after another: all of it, or an error and none of it."""
         check_state(self, state, NormalState, self._shapes)
         played = checks.arm_indices(arms, self.arms)
         paid = check_rewards(rewards, played)
@@ -82,11 +82,11 @@ class Logistic(WithContext):
     def update_in_order(
         self, state: NormalState, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None
     ) -> NormalState:
-        """Return the state after a history, in order: repeated updates give the same state, to the last bit."""
+        """A history, one observation after another: the same state as repeated updates, to the last bit."""
         return self.update_batch(state, arms, rewards, contexts)
 
     def marginals(self, state: NormalState, context: ArrayLike | None = None) -> Marginals:
-        """Return the law of each arm's success probability at a context, through its log odds."""
+        """The law of each arm's success probability at a context, seen through its log odds."""
         check_state(self, state, NormalState, self._shapes)
         x, ones = self._context(context), np.ones(self.arms)
         return Marginals(self.law, updates.nig_marginals(state.mean, state.root, ones, ones, ones, x))

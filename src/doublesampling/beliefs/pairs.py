@@ -47,7 +47,7 @@ class Pairs:
         return first, second
 
     def prior(self) -> Any:
-        """Return the state before any observation."""
+        """The state before any observation."""
         first, second = self._prior_pair
         return self._state(np.zeros(self.arms, dtype=np.int64), first.copy(), second.copy())
 
@@ -60,7 +60,7 @@ class Pairs:
         check_state(self, state, self.state_kind, self._shapes)
 
     def check_reward(self, reward: object) -> float:
-        """Return a reward as a number, or raise RewardError where this belief cannot learn from it."""
+        """A reward that this belief can absorb."""
         raise NotImplementedError
 
     def _wrong(self, rewards: FloatArray) -> NDArray[np.bool_]:
@@ -68,7 +68,7 @@ class Pairs:
         raise NotImplementedError
 
     def update(self, state: Any, arm: int, reward: float, context: ArrayLike | None = None) -> Any:
-        """Return the state after one observation (sequential update)."""
+        """The state after one observation (sequential update)."""
         self.check_state(state)
         arm, reward = checks.arm_index(arm, self.arms), self.check_reward(reward)
         checks.no_context(context)
@@ -83,7 +83,7 @@ class Pairs:
         return self._state(counts, first, second)  # says what is out of bounds
 
     def update_batch(self, state: Any, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None) -> Any:
-        """Return the state after a history (batch update): all of it, or an error and none of it."""
+        """The state after a history (batch update): all of it, or an error and none of it."""
         self.check_state(state)
         checks.no_context(contexts)
         played = checks.arm_indices(arms, self.arms)
@@ -98,7 +98,7 @@ class Pairs:
     def update_in_order(
         self, state: Any, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None
     ) -> Any:
-        """Return the state after a history, in order: repeated updates give the same state, to the last bit."""
+        """A history, one observation after another: the same state as repeated updates, to the last bit."""
         return self.update_batch(state, arms, rewards, contexts)
 
     def _learn(self, state: Any, arms: NDArray[np.int64], rewards: FloatArray) -> Any:
@@ -107,7 +107,7 @@ class Pairs:
         return self._state(state.counts + np.bincount(arms, minlength=self.arms), first, second)
 
     def marginals(self, state: Any, context: ArrayLike | None = None) -> Marginals:
-        """Return the law of each arm's expected reward."""
+        """The law of each arm's expected reward."""
         self.check_state(state)
         checks.no_context(context)
         parameters = np.zeros((self.arms, 3))
