@@ -44,10 +44,13 @@ def candidates(scale: int) -> Iterator[Row]:
         worst = max(worst, float(abs(counting.log_false_alarm(counting.TRUNCATED_GAUSSIAN, p) / wanted - 1)))
         differ += ds.DoubleSampling().number_of_candidates(p) != policies.number_of_candidates(p.tolist())
         left = 10.0 ** rng.uniform(0, 6)
-        until = counting.number_of_candidates_until(left, p, 1000)
-        differ += until != policies.number_of_candidates_until(p.tolist(), left)
+        differ += counting.number_by_doubt(left, p, 1000) != policies.number_by_doubt(p.tolist(), left)
+        known = 10.0 ** rng.uniform(0, 3, p.size)
+        for anytime, weights in ((False, counting.UNTIL_HORIZON), (True, counting.AT_ANY_TIME)):
+            wanted_number = policies.number_by_challenger(p.tolist(), known.tolist(), left, anytime=anytime)
+            differ += counting.number_by_challenger(left, p, known, weights, 1000) != wanted_number
     yield "log p_FA, relative", f"{looked} p of 2 to 6 arms, down to 1e-14", "mpmath, 300 digits", f"{worst:.0e}"
-    yield "N, with and without a horizon", "the same", "mpmath, 300 digits", f"{differ} differences"
+    yield "N, all four counts", "the same", "mpmath, 300 digits", f"{differ} differences"
     worst = 0.0
     for number in (1, 2, 7, 40, 300, 1000):
         for ties in ("random", "first"):

@@ -70,15 +70,16 @@ def double_sampling(policy: DoubleSampling) -> Callable[..., float]:
     assert samples is not None
 
     @functools.cache
-    def mode(count: int, time: int) -> float:
+    def mode(count: int, time: int, first: float, second: float) -> float:
         p = np.array([1 - count / samples, count / samples])
-        number = policy.number_of_candidates(p, time)
+        number = policy.number_of_candidates(p, time, np.array([first, second]))
         return float(oracle.mode_propensities(number, p, policy.ties)[1])
 
     def chance(a0: float, b0: float, a1: float, b1: float, time: int) -> float:
         counts = stats.binom(samples, _probability(a0, b0, a1, b1)).pmf(np.arange(samples + 1))
-        clock = time if policy.horizon is not None else 1
-        return float(sum(c * mode(k, clock) for k, c in enumerate(counts) if c > 0))
+        weighed = policy.horizon is not None or policy.count == "anytime"
+        known = (time, a0 + b0, a1 + b1) if weighed else (1, 1.0, 1.0)  # else N depends on the count alone
+        return float(sum(c * mode(k, *known) for k, c in enumerate(counts) if c > 0))
 
     return chance
 

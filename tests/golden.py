@@ -20,7 +20,7 @@ _ANY: list[Any] = [
     ds.DoubleSampling(),
     ds.DoubleSampling(samples=9, ties="first"),
     ds.DoubleSampling(samples=None, false_alarm="markov"),
-    ds.DoubleSampling(horizon=HORIZON),
+    ds.DoubleSampling(horizon=HORIZON, count="doubt"),
     ds.DoubleSampling.as_published(),
     ds.ThompsonSampling(),
     ds.TopTwo(0.4),

@@ -43,7 +43,27 @@ def number_of_candidates(p: Sequence[float], cap: int = 1000) -> int:
     return cap if count >= cap else max(1, int(mpmath.floor(count)))
 
 
-def number_of_candidates_until(p: Sequence[float], remaining: float, cap: int = 1000) -> int:
+def number_by_challenger(
+    p: Sequence[float], precisions: Sequence[float], decisions: float, *, anytime: bool = False, cap: int = 1000
+) -> int:
+    """N of docs/explanation/horizon.md, with 50 digits: until a horizon, or from the decisions made so far."""
+    kappa, s, k, q, g = (26, 13, "4.5", "0.55", "0.87") if anytime else (22, 100, 3, 0, "0.6")
+    with mpmath.workdps(50):
+        best = max(range(len(p)), key=lambda a: p[a])
+        doubts = [
+            mpmath.mpf(v) * (mpmath.mpf(precisions[best]) / precisions[a]) ** mpmath.mpf(g)
+            for a, v in enumerate(p)
+            if a != best
+        ]
+        if max(doubts) == 0:
+            return cap
+        sure = -mpmath.log10(max(doubts))
+        decades = mpmath.log10(mpmath.mpf(kappa) * (len(p) - 1) ** 2 / decisions) + mpmath.mpf(k) * sure
+        decades += mpmath.mpf(q) * sure**2 if sure > 0 else 0
+        return int(min(max(1 + mpmath.floor(s * decades), 1), cap))
+
+
+def number_by_doubt(p: Sequence[float], remaining: float, cap: int = 1000) -> int:
     """N = 1 + floor(4 log10(300 / (decisions left * (1 - p*)))), at least 1 and at most the cap."""
     doubt = math.fsum(p) - max(p)
     return cap if doubt == 0 else min(max(1 + math.floor(4 * math.log10(300 / (remaining * doubt))), 1), cap)

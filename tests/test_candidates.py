@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from doublesampling.errors import SettingError
 from doublesampling.policies import DoubleSampling
 from doublesampling.rules.choose import candidates as rules
 from tests import oracle
@@ -97,5 +98,37 @@ def test_candidates_grow_as_doubt_shrinks():
 )
 def test_horizon_weighs_what_is_left(time, doubt, count):
     """N = 1 + floor(4 log10(300 / ((T - t) (1 - p*)))), at least 1; a horizon that has passed leaves one decision."""
-    policy = DoubleSampling(horizon=1500)
+    policy = DoubleSampling(horizon=1500, count="doubt")
     assert policy.number_of_candidates(np.array([doubt, 1 - doubt]), time) == count
+
+
+@pytest.mark.parametrize("policy", [DoubleSampling(horizon=1500), DoubleSampling.anytime()], ids=repr)
+def test_a_challenger_that_is_known_worse_is_worth_more_tries(policy):
+    """Of two problems with the same doubt, the one with the lesser known challenger gets fewer candidates."""
+    p = np.array([0.1, 0.9])
+    counts = [policy.number_of_candidates(p, 700, np.array([known, 100.0])) for known in (5.0, 30.0, 100.0, 400.0)]
+    assert counts == sorted(counts)
+    assert counts[0] == 1
+    assert counts[-1] > 50
+    assert policy.number_of_candidates(p, 700, np.array([5.0, 20.0])) == policy.number_of_candidates(
+        p, 700, np.array([50.0, 200.0])
+    )
+
+
+@pytest.mark.parametrize("count", ["challenger", "anytime"])
+def test_counts_need_what_they_weigh(count):
+    policy = DoubleSampling(count=count, horizon=100 if count == "challenger" else None)
+    with pytest.raises(SettingError, match="precisions="):
+        policy.number_of_candidates(np.array([0.5, 0.5]), 3)
+    with pytest.raises(SettingError, match="2 positive numbers"):
+        policy.number_of_candidates(np.array([0.5, 0.5]), 3, np.array([1.0, 0.0]))
+    with pytest.raises(SettingError, match="time="):
+        policy.number_of_candidates(np.array([0.5, 0.5]), None, np.array([1.0, 1.0]))
+
+
+def test_a_count_that_does_not_fit_the_horizon_is_refused():
+    for settings in ({"count": "challenger"}, {"count": "doubt"}, {"count": "anytime", "horizon": 9}):
+        with pytest.raises(SettingError, match="horizon"):
+            DoubleSampling(**settings)
+    with pytest.raises(SettingError, match="count must be"):
+        DoubleSampling(count="often")

@@ -54,6 +54,8 @@ TRUTHS = [
     (ds.DoubleSampling(samples=SMALL, false_alarm="chebyshev", log_base=math.e, scale=3.0), exact.double_sampling),
     (ds.DoubleSampling.as_published(samples=SMALL, max_candidates=7), exact.double_sampling),
     (ds.DoubleSampling(samples=SMALL, horizon=14, max_candidates=9), exact.double_sampling),
+    (ds.DoubleSampling(samples=SMALL, horizon=14, count="doubt"), exact.double_sampling),
+    (ds.DoubleSampling.anytime(samples=SMALL), exact.double_sampling),
     (ds.ThompsonSampling(), lambda _: exact.thompson),
     (ds.BayesUCB(), lambda policy: exact.bayes_ucb(policy.ties)),
     (ds.BayesUCB(ties="first"), lambda policy: exact.bayes_ucb(policy.ties)),

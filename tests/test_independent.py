@@ -177,8 +177,13 @@ def test_numbers_of_candidates(p):
     wanted = -100.0 * policies.log_false_alarm(p) / mpmath.log(10)
     assert fine == min(int(mpmath.floor(wanted)), 10_000)
     assert ds.DoubleSampling().number_of_candidates(shares) == policies.number_of_candidates(p)
-    known = ds.DoubleSampling(horizon=500).number_of_candidates(shares, 20)
-    assert known == policies.number_of_candidates_until(p, 480)
+    known = ds.DoubleSampling(horizon=500, count="doubt").number_of_candidates(shares, 20)
+    assert known == policies.number_by_doubt(p, 480)
+    for precisions in ([3.0] * len(p), list(range(5, 5 + len(p))), [90.0, *[4.0] * (len(p) - 1)]):
+        until = ds.DoubleSampling(horizon=500).number_of_candidates(shares, 20, np.array(precisions))
+        assert until == policies.number_by_challenger(p, precisions, 480)
+        anytime = ds.DoubleSampling.anytime().number_of_candidates(shares, 20, np.array(precisions))
+        assert anytime == policies.number_by_challenger(p, precisions, 20, anytime=True)
 
 
 def test_kl_ucb_and_imed_by_their_papers():

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublesampling.beliefs import AnyBelief, BetaBernoulli, DrawnLaws, Marginals
-from doublesampling.beliefs.marginals import share_of_bests
+from doublesampling.beliefs.marginals import precisions_of_draws, share_of_bests
 from doublesampling.errors import SettingError
 from doublesampling.rules import tallies
 from doublesampling.rules.choose import baselines
@@ -80,6 +80,9 @@ class Evidence(Protocol):
 
     def expected_rewards(self) -> FloatArray:
         """The posterior mean of each arm's expected reward."""
+
+    def precisions(self) -> FloatArray:
+        """How well each arm is known: observations that its law is worth, or one over its variance; (arm)."""
 
     def upper_quantiles(self, log_tail: float, samples: int | None = None) -> FloatArray:
         """A number per arm in the order of its quantile: exact, or of so many samples."""
@@ -163,6 +166,10 @@ class BeliefEvidence(_Common):
         """Return the posterior means."""
         return self.laws.mean
 
+    def precisions(self) -> FloatArray:
+        """Return how well each arm is known."""
+        return self.laws.precisions
+
     def upper_quantiles(self, log_tail: float, samples: int | None = None) -> FloatArray:
         """Return a number per arm in the order of its quantile."""
         exact = self.laws.upper_quantiles(log_tail) if samples is None else None
@@ -228,6 +235,10 @@ class DrawsEvidence(_Common):
     def expected_rewards(self) -> FloatArray:
         """Return the posterior means."""
         return np.asarray(self.given.mean(axis=0))
+
+    def precisions(self) -> FloatArray:
+        """Return how well each arm is known: one over the variance of its draws."""
+        return precisions_of_draws(self.given)
 
     def upper_quantiles(self, log_tail: float, samples: int | None = None) -> FloatArray:
         """Return a number per arm in the order of its quantile."""

@@ -93,6 +93,11 @@ class Marginals(_Drawn):
             return np.asarray(np.where(third > 2.0, second * np.sqrt(np.abs(widening)), np.inf))
 
     @property
+    def precisions(self) -> FloatArray:
+        """How well each arm is known, float array (arm): observations or one over variances, see rules/laws.py."""
+        return entry_points.precisions(self.law, self.parameters)
+
+    @property
     def location_and_scale(self) -> FloatArray | None:
         """Of Student and normal laws, float array (arm, 2), in log odds for logistic ones; None for others."""
         return np.ascontiguousarray(self.parameters[:, :2]) if self.law in (STUDENT, LOGISTIC) else None
@@ -193,6 +198,11 @@ class DrawnLaws(_Drawn):
         """Its standard deviation, float array (arm)."""
         return np.asarray(self._sorted.std(axis=0))
 
+    @property
+    def precisions(self) -> FloatArray:
+        """One over the variance of each arm's draws, float array (arm)."""
+        return precisions_of_draws(self._sorted)
+
     @cached_property
     def probability_optimal(self) -> FloatArray:
         """The probability of each arm being the best, float array (arm)."""
@@ -263,10 +273,20 @@ class DirichletMeans(DrawnLaws):
         squares = (self.concentration * (self.values - self.mean[:, None]) ** 2).sum(axis=1) / total
         return np.asarray(np.sqrt(squares / (total + 1.0)))
 
+    @property
+    def precisions(self) -> FloatArray:
+        """The observations that each arm's law is worth, float array (arm)."""
+        return np.asarray(self.concentration.sum(axis=1))
+
     def draws_at(self, samples: int, words: NDArray[np.uint64]) -> FloatArray:
         """Return posterior draws of the expected rewards, float array (sample, arm), at a random address."""
         count = draws_that_fit(samples, len(self.concentration))
         return entry_points.dirichlet_draws(self.concentration, self.values, count, words)
+
+
+def precisions_of_draws(draws: FloatArray) -> FloatArray:
+    """Return one over the variance of each arm's draws (sample, arm), as far as numbers reach."""
+    return np.asarray(1.0 / np.maximum(draws.var(axis=0), 1e-100))
 
 
 def share_of_bests(draws: FloatArray) -> FloatArray:

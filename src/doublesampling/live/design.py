@@ -129,11 +129,22 @@ def design_from_json(text: str, allowed: Sequence[str] = ()) -> Design:
     belief, policy = (
         own_classes.load(what, content[what]["class"], content[what]["settings"], len(content["arms"]), allowed)
         if ":" in content[what]["class"]
-        else build(content[what], module)
+        else build(_in_words_of_today(content[what]), module)
         for what, module in (("belief", beliefs), ("policy", policies))
     )
     codes = None if content.get("codes") is None else tuple(content["codes"])
     return Design(tuple(content["arms"]), belief, policy, int(content["seed"]), content["units"], codes)
+
+
+def _in_words_of_today(content: dict[str, Any]) -> dict[str, Any]:
+    """Return a stored class name and settings as this version says them.
+
+    Releases before 1.0 had one count for a horizon and did not name it: such an experiment keeps that count.
+    """
+    settings = content["settings"]
+    if content["class"] == "DoubleSampling" and settings.get("horizon") is not None and "count" not in settings:
+        return {**content, "settings": {**settings, "count": "doubt"}}
+    return content
 
 
 def kinds(module: Any) -> list[str]:

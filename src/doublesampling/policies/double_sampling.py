@@ -22,6 +22,13 @@ _FALSE_ALARMS = {
     ("chebyshev", "log"): candidates.CHEBYSHEV,
 }
 
+_FORMS = {
+    "false-alarm": kinds.FALSE_ALARM,
+    "challenger": kinds.CHALLENGER,
+    "doubt": kinds.DOUBT,
+    "anytime": kinds.ANYTIME,
+}
+
 
 @settings
 class DoubleSampling(CompiledPolicy):
@@ -32,8 +39,13 @@ class DoubleSampling(CompiledPolicy):
     ``samples`` is M; None takes the exact probabilities. ``max_candidates`` caps N = scale * log(1 / p_FA) to the base
     ``log_base``. ``false_alarm`` is how p_FA is found: "truncated-gaussian" (the paper), "markov" or "chebyshev" (the
     authors ran those two with ``log_base=math.e``). ``ties`` of the mode: "random", or to the "first" arm.
-    ``arithmetic="double"`` rounds p_FA as the authors' code did. With a ``horizon`` another rule takes the place of
-    N = scale * log(1 / p_FA): it weighs the doubt against the decisions that are left (docs/explanation/method.md).
+    ``arithmetic="double"`` rounds p_FA as the authors' code did.
+
+    Two better counts than the paper's weigh what exploring is worth: with a ``horizon``, the number of decisions that
+    will be made in all, and without one ``DoubleSampling.anytime()``. Both ask whether a challenger is known worse than
+    the leader (docs/explanation/horizon.md). ``count`` names the rule: "false-alarm" (the paper), "challenger" (with a
+    horizon), "anytime", or "doubt" (with a horizon; the rule of releases before 1.0, which stored experiments may
+    have). None takes "challenger" where there is a horizon, else "false-alarm".
 
     >>> DoubleSampling(samples=100).samples
     100
@@ -46,6 +58,7 @@ class DoubleSampling(CompiledPolicy):
     ties: str = "random"
     false_alarm: str = "truncated-gaussian"
     horizon: int | None = None
+    count: str | None = None
     log_base: float = 10.0
     scale: float = 1.0
     arithmetic: str = "log"
@@ -66,9 +79,7 @@ class DoubleSampling(CompiledPolicy):
             raise SettingError("arithmetic='double' is how the authors rounded the truncated Gaussian only.")
         if self.horizon is not None:
             fix(self, "horizon", checks.integer("horizon", self.horizon, least=1, most=10**15))
-        fixed = {"false_alarm": "truncated-gaussian", "log_base": 10.0, "scale": 1.0, "arithmetic": "log"}
-        if self.horizon is not None and any(getattr(self, name) != usual for name, usual in fixed.items()):
-            raise SettingError(f"With a horizon, {', '.join(fixed)} do not enter N. Leave them at their defaults.")
+        self._check_count()
         fix(self, "log_base", checks.within("log_base", self.log_base, 1.0 + 1e-6, 1e100, hint="The paper uses 10."))
         fix(self, "scale", checks.within("scale", self.scale, 1e-6, 1e6, hint="The paper uses 1."))
 
@@ -76,6 +87,31 @@ class DoubleSampling(CompiledPolicy):
     def as_published(cls, **changes: Any) -> Self:
         """Return the policy as the authors ran it: p_FA in double precision, ties to the first arm."""
         return cls(**({"ties": "first", "arithmetic": "double"} | changes))
+
+    @classmethod
+    def anytime(cls, **changes: Any) -> Self:
+        """Return the policy for an experiment whose length is not known: its count weighs the time that has passed.
+
+        >>> DoubleSampling.anytime().count
+        'anytime'
+        """
+        return cls(**({"count": "anytime"} | changes))
+
+    def _check_count(self) -> None:
+        if self.count is not None:
+            checks.one_of("count", self.count, tuple(_FORMS))
+        if self._count in ("challenger", "doubt") and self.horizon is None:
+            raise SettingError(f"count={self.count!r} needs a horizon. Pass horizon=, the number of decisions in all.")
+        if self._count in ("false-alarm", "anytime") and self.horizon is not None:
+            raise SettingError(f"count={self.count!r} does not look at a horizon. Leave one of the two out.")
+        fixed = {"false_alarm": "truncated-gaussian", "log_base": 10.0, "scale": 1.0, "arithmetic": "log"}
+        if self._count != "false-alarm" and any(getattr(self, name) != usual for name, usual in fixed.items()):
+            which = "With a horizon" if self.horizon is not None else "Without a false-alarm count"
+            raise SettingError(f"{which}, {', '.join(fixed)} do not enter N. Leave them at their defaults.")
+
+    @property
+    def _count(self) -> str:
+        return self.count or ("false-alarm" if self.horizon is None else "challenger")
 
     @property
     def rate(self) -> float:
@@ -87,29 +123,40 @@ class DoubleSampling(CompiledPolicy):
         """The number of the rule that finds p_FA (rules/choose/candidates.py)."""
         return _FALSE_ALARMS[self.false_alarm, self.arithmetic]
 
-    def number_of_candidates(self, p: FloatArray, time: int | None = None) -> int:
-        """Return N, the number of candidates to draw from Cat(p), float array (arm)."""
-        if self.horizon is not None and time is None:
-            raise SettingError("A horizon needs the time. Pass time=, the number of this decision counted from 1.")
+    def number_of_candidates(self, p: FloatArray, time: int | None = None, precisions: FloatArray | None = None) -> int:
+        """Return N, the number of candidates to draw from Cat(p), float array (arm).
+
+        ``precisions``, float array (arm), tell how well each arm is known: observations, or one over variances. The
+        counts "challenger" and "anytime" need them.
+        """
+        if self._count != "false-alarm" and time is None:
+            raise SettingError("This count needs the time. Pass time=, the number of this decision counted from 1.")
         form, numbers = self.compiled_settings
-        return count_candidates(form, numbers, math.nan if time is None else float(time), p)
+        if kinds.needs_precisions(form) and precisions is None:
+            raise SettingError("This count asks how well each arm is known. Pass precisions=, such as observations.")
+        shares = np.ascontiguousarray(p, dtype=np.float64)
+        known = shares if precisions is None else checks.array("precisions", precisions, error=SettingError)
+        if precisions is not None and (known.shape != shares.shape or not (known > 0.0).all()):
+            raise SettingError(f"precisions must be {shares.size} positive numbers, got {checks.shown(precisions)}.")
+        return count_candidates(form, numbers, math.nan if time is None else float(time), shares, known)
 
     def choose(self, evidence: Evidence) -> Choice:
         """Return the mode of N candidates drawn from the estimated probabilities."""
         form, settings, without_samples = self._settings
-        if self.horizon is not None and evidence.time < 1:  # asks for the time, an error where it is not known
+        if form != kinds.FALSE_ALARM and evidence.time < 1:  # asks for the time, an error where it is not known
             raise SettingError("time is counted from 1.")
         if evidence.samples_itself:
             p, settings = evidence.probability_optimal(self.samples), without_samples
         else:
             p = evidence.probability_optimal(None)
-        arm, number, p, votes, propensities = sample_twice(form, settings, p, evidence.words)
+        precisions = evidence.precisions() if kinds.needs_precisions(form) else p
+        arm, number, p, votes, propensities = sample_twice(form, settings, p, precisions, evidence.words)
         return Choice(arm, p, number, votes, propensities)
 
     def rule(self) -> Rule:
         """Return the form and the settings of the compiled rule."""
         horizon = math.nan if self.horizon is None else float(self.horizon)
-        form = kinds.FALSE_ALARM if self.horizon is None else kinds.UNTIL_HORIZON
+        form = _FORMS[self._count]
         found = PolicySettings(
             self.samples or 0, self.max_candidates, self.ties == "first", self.false_alarm_rule, self.rate, horizon,
             0.0, np.empty((0, 0)),

@@ -251,6 +251,16 @@ def _fill_means(law: int) -> Callable[..., None]:
     return fill
 
 
+def precisions(law: int, parameters: FloatArray) -> FloatArray:
+    """Return how well each arm is known, float array (arm): laws.precision of every arm."""
+    first, second = parameters[:, 0], parameters[:, 1]
+    if law == laws.BETA:
+        return np.asarray(first + second)
+    if law == laws.GAMMA:
+        return second.copy()
+    return first.copy() if law == laws.INVERSE_GAMMA else np.asarray(1.0 / (second * second))
+
+
 def marginal_means(law: int, parameters: FloatArray) -> FloatArray:
     """Return the mean of each arm's expected reward, float array (arm)."""
     first, second = parameters[:, 0], parameters[:, 1]

@@ -7,7 +7,7 @@ A marginal is a law and three numbers:
     GAMMA          shape, rate, unused         seen through its logarithm
     INVERSE_GAMMA  shape, rate, unused         one over a Gamma variable: likewise
     LOGISTIC       as STUDENT                  the law of the log odds of an expected reward
-    SAMPLED        mean, unused, unused        known by samples alone (Dirichlet means, anybody's posterior draws)
+    SAMPLED        mean, precision, unused     known by samples alone (Dirichlet means, anybody's posterior draws)
 
 Rules take the law as their first argument. Where a caller is compiled for one law, only that law's branch is compiled.
 """
@@ -106,6 +106,24 @@ def mean(law: Constant, first: float, second: float) -> float:
     if law == INVERSE_GAMMA:
         return second / (first - 1.0) if first > 1.0 else math.inf
     return logistic_mean(first, second) if law == LOGISTIC else first
+
+
+@specialised(inlined)
+def precision(law: Constant, first: float, second: float) -> float:
+    """Return how well an arm is known, up to a factor that all arms share.
+
+    The number of observations that a Beta, Gamma or inverse Gamma law is worth; one over the variance of others, in
+    their own coordinate and but for the freedom.
+    """
+    if law == BETA:
+        return first + second
+    if law == GAMMA:
+        return second
+    if law == INVERSE_GAMMA:
+        return first
+    if law == SAMPLED:
+        return second
+    return 1.0 / (second * second)
 
 
 @specialised(inlined)

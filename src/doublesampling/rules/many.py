@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from doublesampling.rules import laws, posterior
 from doublesampling.rules.cached import kept, kept_for
+from doublesampling.rules.choose.choose import fill_precisions
 from doublesampling.rules.choose.double_sampling import double_sampling_recorded
 from doublesampling.rules.optimal_arm import compare_whole_beta, quadrature
 from doublesampling.rules.optimal_arm.regions import EXACT
@@ -35,7 +36,11 @@ def decide_rows(law: int, form: int) -> Callable[..., None]:
                 known = compare_whole_beta.fill_optimality(parameters[i], row)
             if not known:
                 quadrature.probability_optimal(law, parameters[i], EXACT, row, survey, panel)
-            arm, number = double_sampling_recorded(form, policy, address, row, votes[i], propensities[i])
+            # the propensities of this row are not known yet: their place holds the precisions until they are
+            fill_precisions(law, parameters[i], propensities[i])
+            arm, number = double_sampling_recorded(
+                form, policy, address, row, propensities[i], votes[i], propensities[i]
+            )
             chosen[i, 0], chosen[i, 1] = arm, number
 
     return play

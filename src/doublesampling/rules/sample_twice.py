@@ -39,25 +39,26 @@ def settings_of(numbers: FloatArray, no_table: FloatArray) -> PolicySettings:
 def _sample_twice(form: int) -> Callable[..., tuple[int, int]]:
     @kept_for(form)
     def play(
-        settings: FloatArray, words: WordArray, p: FloatArray, votes: IntArray, propensities: FloatArray
-    ) -> tuple[int, int]:
+        settings: FloatArray, words: WordArray, p: FloatArray, precisions: FloatArray, votes: IntArray,
+        propensities: FloatArray,
+    ) -> tuple[int, int]:  # fmt: skip
         address = entry_points.address_of(words)
         policy = settings_of(settings, propensities.reshape((1, propensities.size)))
-        return double_sampling.double_sampling_recorded(form, policy, address, p, votes, propensities)
+        return double_sampling.double_sampling_recorded(form, policy, address, p, precisions, votes, propensities)
 
     return play
 
 
 def sample_twice(
-    form: int, settings: FloatArray, p: FloatArray, words: WordArray
+    form: int, settings: FloatArray, p: FloatArray, precisions: FloatArray, words: WordArray
 ) -> tuple[int, int, FloatArray, IntArray, FloatArray]:
     """Return the arm, N, the estimate p_hat, the votes and the propensities of double sampling, from exact p.
 
-    ``settings`` of zero samples take p as it is.
+    ``settings`` of zero samples take p as it is. ``precisions`` may be any array for forms that do not weigh them.
     """
     arms = p.size
     estimate, votes, propensities = p.copy(), np.empty(arms, dtype=np.int64), np.empty(arms)
-    arm, number = _sample_twice(form)(settings, words, estimate, votes, propensities)
+    arm, number = _sample_twice(form)(settings, words, estimate, precisions, votes, propensities)
     if arms > 2:
         propensities = entry_points.mode_propensities(number, estimate, settings[2] > 0.0)
     return arm, number, estimate, votes, propensities
@@ -66,14 +67,13 @@ def sample_twice(
 @functools.cache
 def _count_candidates(form: int) -> Callable[..., int]:
     @kept_for(form)
-    def count(settings: FloatArray, time: float, p: FloatArray, votes: IntArray) -> int:
+    def count(settings: FloatArray, time: float, p: FloatArray, precisions: FloatArray, votes: IntArray) -> int:
         policy = settings_of(settings, p.reshape((1, p.size)))
-        return double_sampling.count_candidates(form, policy, time, p, votes)
+        return double_sampling.count_candidates(form, policy, time, p, precisions, votes)
 
     return count
 
 
-def count_candidates(form: int, settings: FloatArray, time: float, p: FloatArray) -> int:
-    """Return N from the doubt in p; only the form that knows a horizon looks at the time."""
-    given = np.ascontiguousarray(p, dtype=np.float64)
-    return _count_candidates(form)(settings, time, given, np.empty(given.size, dtype=np.int64))
+def count_candidates(form: int, settings: FloatArray, time: float, p: FloatArray, precisions: FloatArray) -> int:
+    """Return N from the doubt in p; not all forms look at the time and at the precisions."""
+    return _count_candidates(form)(settings, time, p, precisions, np.empty(p.size, dtype=np.int64))

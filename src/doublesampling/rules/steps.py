@@ -256,6 +256,8 @@ def categories_step(
         dirichlet.fill_reward_draws(concentration, world.values, address, state.shares, scratch.samples)
     if kind == kinds.DOUBLE_SAMPLING or kind == kinds.TOP_TWO:
         dirichlet.count_best(scratch.samples, scratch.p, scratch.votes)
+        for a in range(scratch.p.size):
+            scratch.parameters[a, 1] = concentration[a].sum()  # the observations that the arm's law is worth
     arm, number = choose(kind, form, laws.SAMPLED, policy, address, scratch)
     category = worlds.category_of_reward(world.chances[arm], arm, address)
     dirichlet.learn(concentration, prior.concentration, prior.discount, arm, category)

@@ -6,6 +6,7 @@ Everything is in logarithms: p_FA reaches 1e-200 with a thousand samples.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +23,28 @@ CHEBYSHEV = 2
 TRUNCATED_GAUSSIAN_IN_DOUBLE = 3  # as the authors ran it, with what rounding did to it
 
 _SQRT_HALF = math.sqrt(0.5)
-# the horizon-aware count: how much expected loss is worth a doubt, and how fast candidates grow below it
+# the count by doubt alone: how much expected loss is worth a doubt, and how fast candidates grow below it
 _LOSS_WORTH_A_DOUBT = 300.0
 _CANDIDATES_PER_DECADE = 4.0
+
+
+class Weights(NamedTuple):
+    """The constants of a challenger-aware count, chosen once from exact regrets: docs/explanation/horizon.md tells how."""
+
+    scale: float
+    """kappa: where decisions times D^k is below it, with two arms, exploring stops to pay."""
+    candidates: float
+    """s: candidates per decade below that."""
+    doubt: float
+    """k: the power of the weighted doubt."""
+    doubt_squared: float
+    """q: how much faster candidates grow where the weighted doubt is small."""
+    precision: float
+    """g: the power of the ratio of precisions, leader to challenger, that weighs a challenger's probability."""
+
+
+UNTIL_HORIZON = Weights(scale=22.0, candidates=100.0, doubt=3.0, doubt_squared=0.0, precision=0.6)
+AT_ANY_TIME = Weights(scale=26.0, candidates=13.0, doubt=4.5, doubt_squared=0.55, precision=0.87)
 
 
 @rule
@@ -167,8 +187,8 @@ def number_from_false_alarm(p_fa: float, rate: float, cap: int) -> int:
 
 
 @rule
-def number_of_candidates_until(remaining: float, p: FloatArray, cap: int) -> int:
-    """Return N when the horizon is known, from the doubt about the leader times the decisions that remain."""
+def number_by_doubt(remaining: float, p: FloatArray, cap: int) -> int:
+    """Return N from the doubt and the decisions left: the rule of the first releases."""
     best = leader(p)
     doubt = 0.0
     for a in range(p.size):
@@ -178,3 +198,34 @@ def number_of_candidates_until(remaining: float, p: FloatArray, cap: int) -> int
         return cap
     decades = math.log10(_LOSS_WORTH_A_DOUBT / (max(remaining, 1.0) * doubt))
     return _whole(1.0 + math.floor(_CANDIDATES_PER_DECADE * decades), cap)
+
+
+@rule
+def weighted_doubt(p: FloatArray, precisions: FloatArray, power: float) -> float:
+    """Return D, the largest p_c (n_leader / n_c)^power of all challengers c, n being the precisions of the arms.
+
+    An arm that is known worse than the leader is worth a try; one that is known better has nothing to tell.
+    """
+    best = leader(p)
+    doubt = 0.0
+    for a in range(p.size):
+        if a != best and p[a] > 0.0:
+            doubt = max(doubt, p[a] * math.exp(power * math.log(precisions[best] / precisions[a])))
+    return doubt
+
+
+@rule
+def number_by_challenger(decisions: float, p: FloatArray, precisions: FloatArray, weights: Weights, cap: int) -> int:
+    """Return N = 1 + floor(s (log10(kappa (A - 1)^2 / decisions) + k L + q L^2)), L = -log10 D, A arms.
+
+    The term with q enters only where D is below 1. ``decisions`` are those left until the horizon, or those made so
+    far where none is known.
+    """
+    doubt = weighted_doubt(p, precisions, weights.precision)
+    if doubt <= 0.0:
+        return cap
+    sureness, challengers = -math.log10(doubt), p.size - 1.0
+    decades = math.log10(weights.scale * challengers * challengers / max(decisions, 1.0)) + weights.doubt * sureness
+    if sureness > 0.0:
+        decades += weights.doubt_squared * sureness * sureness
+    return _whole(1.0 + math.floor(weights.candidates * decades), cap)

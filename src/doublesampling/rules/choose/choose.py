@@ -42,10 +42,12 @@ def choose(
     """
     number = 1
     if kind == kinds.DOUBLE_SAMPLING:
+        if form == kinds.CHALLENGER or form == kinds.ANYTIME:
+            fill_precisions(law, scratch.parameters, scratch.values)
         if law == laws.SAMPLED:  # p is an estimate from samples already
-            arm, number = play_candidates(form, policy, address, scratch.p, scratch.votes)
+            arm, number = play_candidates(form, policy, address, scratch.p, scratch.values, scratch.votes)
         else:
-            arm, number = double_sampling(form, policy, address, scratch.p, scratch.votes)
+            arm, number = double_sampling(form, policy, address, scratch.p, scratch.values, scratch.votes)
     elif kind == kinds.TOP_TWO:
         arm = second_of_two(
             address, one_candidate(policy, address, scratch.p, scratch.votes), policy.setting, scratch.p
@@ -59,6 +61,13 @@ def choose(
         if kind == kinds.EPSILON_GREEDY:
             arm = explore(arm, scratch.values.size, policy.setting, address)
     return arm, number
+
+
+@specialised(spliced)
+def fill_precisions(law: Constant, parameters: FloatArray, precisions: FloatArray) -> None:
+    """Fill how well each arm is known."""
+    for a in range(precisions.size):
+        precisions[a] = laws.precision(law, parameters[a, 0], parameters[a, 1])
 
 
 @rule

@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 from doublesampling.rules.bundles import PolicySettings
 from doublesampling.rules.choose import kinds
 from doublesampling.rules.choose.candidates import (
+    AT_ANY_TIME,
+    UNTIL_HORIZON,
     log_false_alarm,
     log_false_alarm_of_counts,
+    number_by_challenger,
+    number_by_doubt,
     number_of_candidates,
-    number_of_candidates_until,
 )
-from doublesampling.rules.choose.mode import mode_of_candidates
+from doublesampling.rules.choose.mode import mode_of_candidates, sure_mode
 from doublesampling.rules.choose.propensities import fill_propensities_of_two
 from doublesampling.rules.compiled import inlined, spliced
 from doublesampling.rules.draws import CANDIDATES, OPTIMALITY, TIES, Address, binomial_from_uniform, uniform
@@ -28,35 +31,50 @@ IntArray = NDArray[np.int64]
 
 @specialised(spliced)
 def double_sampling(
-    form: Constant, policy: PolicySettings, address: Address, p: FloatArray, votes: IntArray
+    form: Constant, policy: PolicySettings, address: Address, p: FloatArray, precisions: FloatArray, votes: IntArray
 ) -> tuple[int, int]:
-    """Return the arm and N. p holds the exact probabilities of being the best, and is left holding the estimate."""
+    """Return the arm and N. p holds the exact probabilities of being the best, and is left holding the estimate.
+
+    precisions : float array (arm), see laws.precision; only the forms that weigh challengers read it.
+    """
     if form == kinds.TWO_ARM_TABLE:
         arm, number = _double_sampling_of_two(policy, address, p)
     else:
         if policy.samples > 0:  # how many of M posterior samples favour each arm, drawn at once
             sampled_optimality(address, policy.samples, p, votes)
-        arm, number = play_candidates(form, policy, address, p, votes)
+        arm, number = play_candidates(form, policy, address, p, precisions, votes)
     return arm, number
 
 
 @specialised(spliced)
 def play_candidates(
-    form: Constant, policy: PolicySettings, address: Address, p: FloatArray, votes: IntArray
+    form: Constant, policy: PolicySettings, address: Address, p: FloatArray, precisions: FloatArray, votes: IntArray
 ) -> tuple[int, int]:
     """Return the mode of N candidates drawn from the estimate p, and N."""
-    number = count_candidates(form, policy, float(address[3]), p, votes)
-    arm = mode_of_candidates(address, number, p, policy.first_of_ties, votes)
+    number = count_candidates(form, policy, float(address[3]), p, precisions, votes)
+    if form == kinds.CHALLENGER or form == kinds.ANYTIME:
+        # these counts reach hundreds: where no other arm can win, who gets how many votes is not worth the draw
+        arm = sure_mode(number, p)
+        if arm < 0:
+            arm = mode_of_candidates(address, number, p, policy.first_of_ties, votes)
+    else:
+        arm = mode_of_candidates(address, number, p, policy.first_of_ties, votes)
     return arm, number
 
 
 @specialised(spliced)
-def count_candidates(form: Constant, policy: PolicySettings, time: float, p: FloatArray, votes: IntArray) -> int:
+def count_candidates(
+    form: Constant, policy: PolicySettings, time: float, p: FloatArray, precisions: FloatArray, votes: IntArray
+) -> int:
     """Return N from an estimate p; where p came from M samples, votes holds their counts."""
     if form == kinds.TABLE:
         number = number_of_candidates(log_false_alarm_of_counts(policy.table, votes), policy.rate, policy.cap)
-    elif form == kinds.UNTIL_HORIZON:
-        number = number_of_candidates_until(max(policy.horizon - time, 1.0), p, policy.cap)
+    elif form == kinds.CHALLENGER:
+        number = number_by_challenger(policy.horizon - time, p, precisions, UNTIL_HORIZON, policy.cap)
+    elif form == kinds.ANYTIME:
+        number = number_by_challenger(time, p, precisions, AT_ANY_TIME, policy.cap)
+    elif form == kinds.DOUBT:
+        number = number_by_doubt(policy.horizon - time, p, policy.cap)
     else:
         number = number_of_candidates(log_false_alarm(policy.false_alarm_rule, p), policy.rate, policy.cap)
     return number
@@ -83,13 +101,17 @@ def _double_sampling_of_two(policy: PolicySettings, address: Address, p: FloatAr
 
 @specialised(spliced)
 def double_sampling_recorded(
-    form: Constant, policy: PolicySettings, address: Address, p: FloatArray, votes: IntArray, propensities: FloatArray
-) -> tuple[int, int]:
+    form: Constant, policy: PolicySettings, address: Address, p: FloatArray, precisions: FloatArray, votes: IntArray,
+    propensities: FloatArray,
+) -> tuple[int, int]:  # fmt: skip
     """Return the arm and N, and fill the propensities where there are two arms.
 
     The propensities of more arms need work space of a size that depends on N: entry_points.mode_propensities.
     """
-    arm, number = double_sampling(form, policy, address, p, votes)
+    if policy.samples > 0:
+        sampled_optimality(address, policy.samples, p, votes)
+    number = count_candidates(form, policy, float(address[3]), p, precisions, votes)
+    arm = mode_of_candidates(address, number, p, policy.first_of_ties, votes)
     if p.size == 2:
         fill_propensities_of_two(number, p, policy.first_of_ties, propensities)
     return arm, number

@@ -14,8 +14,9 @@ LIN_UCB = 10
 INFORMATION_DIRECTED = 11
 
 # forms of a policy, constants of the compiled code like its kind: how double sampling counts its candidates (from a
-# table of N for two arms, from a table of p_FA, from p_FA itself, from the decisions left), or whether samples are used
-EXACT, TWO_ARM_TABLE, TABLE, FALSE_ALARM, UNTIL_HORIZON, SAMPLES = range(6)
+# table of N for two arms, from a table of p_FA, from p_FA itself, from the doubt and the decisions left, or from these
+# or the time and the precisions), or whether samples are used
+EXACT, TWO_ARM_TABLE, TABLE, FALSE_ALARM, DOUBT, CHALLENGER, ANYTIME, SAMPLES = range(8)
 
 
 def needs_optimality(kind: int) -> bool:
@@ -26,3 +27,8 @@ def needs_optimality(kind: int) -> bool:
 def follows_recurrence(kind: int, samples: int) -> bool:
     """Tell whether the recurrence of p (optimal_arm/recurrence.py) is all that a policy needs."""
     return needs_optimality(kind) or kind == THOMPSON or (kind == INFORMATION_DIRECTED and samples == 0)
+
+
+def needs_precisions(form: int) -> bool:
+    """Tell whether double sampling counts its candidates by how well each arm is known."""
+    return form in (CHALLENGER, ANYTIME)

@@ -1,12 +1,17 @@
 """Draw the candidates and play their mode (the paper's second sampling, second half)."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
+from doublesampling.rules.choose.candidates import leader
 from doublesampling.rules.compiled import inlined, rule
 from doublesampling.rules.draws import CANDIDATES, EXPLORATION, TIES, Address, multinomial_draw, uniform
 
 FloatArray = NDArray[np.float64]
+
+_SURE = 40.0  # exp(-40) is below 1e-17
 
 
 @inlined
@@ -44,6 +49,20 @@ def mode_of_candidates(
     """Return the arm that most of N candidates drawn from Cat(p) are; votes is left holding how many each arm got."""
     draw_candidates(address, number, p, votes)
     return mode(votes, first_of_ties, address)
+
+
+@rule
+def sure_mode(number: int, p: FloatArray) -> int:
+    """Return the arm that is the mode of N candidates but for a probability below 1e-17, or -1 where none is.
+
+    By Chernoff's bound arm c gets as many votes as the leader with probability at most exp(-N (sqrt p_l - sqrt p_c)^2).
+    """
+    best, second = leader(p), 0.0
+    for a in range(p.size):
+        if a != best:
+            second = max(second, p[a])
+    gap = math.sqrt(p[best]) - math.sqrt(second)
+    return best if number * gap * gap > _SURE + math.log(float(p.size)) else -1
 
 
 @rule
