@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from doublesampling import accessor as _accessor
 
 if TYPE_CHECKING:
+    from doublesampling.allocation import Allocation
     from doublesampling.bandits import (
         BernoulliBandit,
         CategoricalBandit,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from doublesampling.decisions import Decisions, decide_many
     from doublesampling.engine.simulate import simulate
     from doublesampling.errors import DoubleSamplingError
+    from doublesampling.exact import BayesOptimal, bayes_optimal, exact_regret
     from doublesampling.live import Experiment
     from doublesampling.policies import (
         IMED,
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
         BayesUCB,
         DoubleSampling,
         EpsilonGreedy,
+        EpsilonThompson,
+        FiniteHorizonGittins,
         Greedy,
         InformationDirected,
         LinUCB,
@@ -45,10 +49,16 @@ if TYPE_CHECKING:
         ThompsonSampling,
         TopTwo,
     )
+    from doublesampling.stopping import Stopping
+    from doublesampling.trials.calibrate import calibrate
+    from doublesampling.trials.compare import compare_designs
+    from doublesampling.trials.trial import Trial
 
 __version__ = "0.1.0"
 
 _MODULES = {
+    "Allocation": "allocation",
+    "BayesOptimal": "exact",
     "BayesUCB": "policies",
     "BernoulliBandit": "bandits",
     "BetaBernoulli": "beliefs",
@@ -60,7 +70,9 @@ _MODULES = {
     "DoubleSampling": "policies",
     "DoubleSamplingError": "errors",
     "EpsilonGreedy": "policies",
+    "EpsilonThompson": "policies",
     "ExponentialBandit": "bandits",
+    "FiniteHorizonGittins": "policies",
     "GammaExponential": "beliefs",
     "GammaPoisson": "beliefs",
     "Experiment": "live",
@@ -78,12 +90,18 @@ _MODULES = {
     "Oracle": "policies",
     "OwnBelief": "beliefs",
     "PoissonBandit": "bandits",
+    "Stopping": "stopping",
     "ThompsonSampling": "policies",
     "TopTwo": "policies",
+    "Trial": "trials.trial",
     "UCB1": "policies",
+    "bayes_optimal": "exact",
+    "calibrate": "trials.calibrate",
+    "compare_designs": "trials.compare",
     "decide": "decision",
     "decide_from_draws": "decision",
     "decide_many": "decisions",
+    "exact_regret": "exact",
     "probability_optimal": "decision",
     "simulate": "engine.simulate",
 }
@@ -92,6 +110,8 @@ __all__ = [
     "IMED",
     "KLUCB",
     "UCB1",
+    "Allocation",
+    "BayesOptimal",
     "BayesUCB",
     "BernoulliBandit",
     "BetaBernoulli",
@@ -103,8 +123,10 @@ __all__ = [
     "DoubleSampling",
     "DoubleSamplingError",
     "EpsilonGreedy",
+    "EpsilonThompson",
     "Experiment",
     "ExponentialBandit",
+    "FiniteHorizonGittins",
     "GammaExponential",
     "GammaPoisson",
     "Gaussian",
@@ -119,12 +141,18 @@ __all__ = [
     "Oracle",
     "OwnBelief",
     "PoissonBandit",
+    "Stopping",
     "ThompsonSampling",
     "TopTwo",
+    "Trial",
     "__version__",
+    "bayes_optimal",
+    "calibrate",
+    "compare_designs",
     "decide",
     "decide_from_draws",
     "decide_many",
+    "exact_regret",
     "probability_optimal",
     "simulate",
 ]

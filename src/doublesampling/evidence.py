@@ -93,6 +93,9 @@ class Evidence(Protocol):
     def wins_and_losses(self) -> FloatArray:
         """Ones and zeros that each arm paid, float array (arm, 2); an error where rewards are not 0 or 1."""
 
+    def beta_counts(self) -> FloatArray:
+        """Alpha and beta of each arm's Beta law, float array (arm, 2); an error where rewards are not 0 or 1."""
+
     def location_and_scale(self) -> FloatArray:
         """Of each arm's expected reward, float array (arm, 2); an error where it is not Student or normal."""
 
@@ -196,6 +199,12 @@ class BeliefEvidence(_Common):
         seen = np.column_stack([self.state.alpha - prior.alpha, self.state.beta - prior.beta])
         return seen if self.active is None else seen[list(self.active)]
 
+    def beta_counts(self) -> FloatArray:
+        """Return alpha and beta of each arm."""
+        self.wins_and_losses()  # refuses other beliefs
+        assert isinstance(self.laws, Marginals)
+        return self.laws.parameters[:, :2]
+
     def location_and_scale(self) -> FloatArray:
         """Return location and scale per arm."""
         found = self.laws.location_and_scale
@@ -251,6 +260,10 @@ class DrawsEvidence(_Common):
     def wins_and_losses(self) -> FloatArray:
         """Return ones and zeros per arm."""
         raise SettingError("This policy counts wins and losses, which posterior draws do not show. Use another.")
+
+    def beta_counts(self) -> FloatArray:
+        """Return alpha and beta of each arm."""
+        return self.wins_and_losses()
 
     def location_and_scale(self) -> FloatArray:
         """Return location and scale per arm."""

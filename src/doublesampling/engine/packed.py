@@ -73,9 +73,17 @@ class PackedPolicy:
 
     def settings_for(self, problem: PackedProblem) -> PolicySettings:
         """Return the settings with the table that the form for a problem reads."""
+        if self.kind == kinds.GITTINS:
+            return self.settings._replace(table=self.policy.table(_pairs(problem.prior)))
         if not _has_tables(self.form, self.settings):
             return self.settings
         return self.settings._replace(table=self.two_arm_counts if problem.one_count else self.false_alarms)
+
+
+def _pairs(prior: Any) -> FloatArray:
+    """Return the two numbers per arm of Beta priors."""
+    first, second = (prior.alpha, prior.beta) if hasattr(prior, "alpha") else (prior.first, prior.second)
+    return np.column_stack([first, second])
 
 
 def _has_tables(form: int, settings: PolicySettings) -> bool:

@@ -178,7 +178,7 @@ class _Run:
             if executor is not None:
                 self._spread(as_executor(executor), left, _REMOTE_SECONDS, ahead=64)
                 return
-            threads = _check_threads(threads)
+            threads = check_threads(threads)
             compiled = [unit for unit in left if self._compiled(unit)]
             own = [unit for unit in left if not self._compiled(unit)]
             self._play_on(ThreadPoolExecutor(max_workers=threads), compiled, threads)
@@ -269,7 +269,8 @@ def guess_seconds(plan: Plan, unit: Unit) -> float:
     return BLOCK * plan.horizon * (per_step + 2e-9 * problem.arms * problem.dimension**2)
 
 
-def _check_threads(threads: int | None) -> int:
+def check_threads(threads: int | None) -> int:
+    """Return how many threads to use: those given, or one per core of this process."""
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return checks.integer("threads", threads, least=1, most=4096)

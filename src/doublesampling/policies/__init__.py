@@ -7,11 +7,12 @@ stored experiments, the command line and the service take their list of policies
 from doublesampling.policies.bayes_ucb import BayesUCB
 from doublesampling.policies.common import Answer, Choice, CompiledPolicy, Policy, Rule, is_ours
 from doublesampling.policies.double_sampling import DoubleSampling
+from doublesampling.policies.gittins import FiniteHorizonGittins
 from doublesampling.policies.greedy import EpsilonGreedy, Greedy, Oracle
 from doublesampling.policies.index_policies import IMED, KLUCB, UCB1
 from doublesampling.policies.information_directed import InformationDirected
 from doublesampling.policies.lin_ucb import LinUCB
-from doublesampling.policies.thompson import ThompsonSampling
+from doublesampling.policies.thompson import EpsilonThompson, ThompsonSampling
 from doublesampling.policies.top_two import TopTwo
 
 __all__ = [
@@ -24,6 +25,8 @@ __all__ = [
     "CompiledPolicy",
     "DoubleSampling",
     "EpsilonGreedy",
+    "EpsilonThompson",
+    "FiniteHorizonGittins",
     "Greedy",
     "InformationDirected",
     "LinUCB",

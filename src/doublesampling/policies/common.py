@@ -67,6 +67,10 @@ class CompiledPolicy:
         """Return the form and the settings of the compiled rule."""
         return rule_of()
 
+    def table(self, prior: FloatArray) -> FloatArray | None:
+        """Return the table that the rule needs for Beta priors, float array (arm, 2); None where it needs none."""
+        return None
+
 
 def rule_of(*, samples: int | None = None, ties: str = "random", setting: float = 0.0) -> Rule:
     """Return a rule with the settings that most policies have."""

@@ -38,7 +38,7 @@ class PolicySettings(NamedTuple):
     setting: float
     """The one number that some kinds have: epsilon, the share of the first arm, the width of a bound."""
     table: FloatArray
-    """p_FA by two counts of the M samples, or N by one count for two arms (one column), or empty."""
+    """p_FA by two counts of the M samples, or N by one count for two arms (one column), or indices (prior, state)."""
 
 
 class BernoulliWorld(NamedTuple):

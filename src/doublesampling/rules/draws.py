@@ -25,6 +25,9 @@ TIES = np.uint64(5)
 EXPLORATION = np.uint64(6)
 POSTERIOR = np.uint64(7)
 SHARES = np.uint64(8)  # of categories
+ALLOCATION = np.uint64(9)  # an arm from its share, and slots of a block
+DELAY = np.uint64(10)  # of an outcome
+DROPOUT = np.uint64(11)
 
 _MULTIPLIER_0 = np.uint64(0xD2E7470EE14C6C93)
 _MULTIPLIER_1 = np.uint64(0xCA5A826395121157)

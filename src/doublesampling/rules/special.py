@@ -273,7 +273,7 @@ def log_gamma_fall(shape: float, u: float) -> float:
 
 
 @rule
-def _log_gamma_tails_and_density(shape: float, z: float) -> tuple[float, float, float]:
+def log_gamma_tails_and_density(shape: float, z: float) -> tuple[float, float, float]:
     """Return log P(X < e^z), log P(X > e^z) and the log density of log X, for X ~ Gamma(shape, 1)."""
     density = log_gamma_peak(shape) + log_gamma_fall(shape, z - math.log(shape))
     x = math.exp(z)
@@ -322,7 +322,7 @@ def log_gamma_quantile(shape: float, log_tail: float, start: float, side: float)
     ceiling = math.log(shape + math.sqrt(-2.0 * shape * log_tail) - log_tail + 1.0) if side > 0.0 else math.inf
     z = start if math.isfinite(start) else math.log(shape)
     for _ in range(200):
-        lower, upper, density = _log_gamma_tails_and_density(shape, z)
+        lower, upper, density = log_gamma_tails_and_density(shape, z)
         tail = upper if side > 0.0 else lower
         gap = tail - log_tail
         step = gap * math.exp(tail - density)

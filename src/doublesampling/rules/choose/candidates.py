@@ -29,7 +29,7 @@ _CANDIDATES_PER_DECADE = 4.0
 
 
 class Weights(NamedTuple):
-    """The constants of a challenger-aware count, chosen once from exact regrets: docs/explanation/horizon.md."""
+    """The constants of a challenger-aware count, chosen once from exact regrets (docs/explanation/horizon.md)."""
 
     scale: float
     """kappa: where decisions times D^k is below it, with two arms, exploring stops to pay."""

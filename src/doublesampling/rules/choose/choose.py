@@ -19,10 +19,11 @@ from doublesampling.rules.choose.baselines import (
     ucb1_index,
 )
 from doublesampling.rules.choose.double_sampling import double_sampling, play_candidates
+from doublesampling.rules.choose.gittins import fill_gittins
 from doublesampling.rules.choose.information_directed import directed_choice, tally_draws, tally_exactly
 from doublesampling.rules.choose.mode import explore, mode, mode_of_candidates
 from doublesampling.rules.compiled import rule, spliced
-from doublesampling.rules.draws import POSTERIOR, Address, logit_beta_draw
+from doublesampling.rules.draws import EXPLORATION, POSTERIOR, Address, logit_beta_draw, uniform
 from doublesampling.rules.optimal_arm import compare_beta_gamma
 from doublesampling.rules.optimal_arm.regions import QUICK_BETA
 from doublesampling.rules.specialise import Constant, specialised
@@ -52,13 +53,18 @@ def choose(
         arm = second_of_two(
             address, one_candidate(policy, address, scratch.p, scratch.votes), policy.setting, scratch.p
         )
+    elif kind == kinds.EPSILON_THOMPSON:
+        fill_values(kind, form, law, policy, address, scratch)
+        arm = mode(scratch.values, policy.first_of_ties, address)
+        if uniform(address, EXPLORATION, np.uint64(0)) < policy.setting:
+            arm = one_candidate(policy, address, scratch.p, scratch.votes)
     elif kind == kinds.INFORMATION_DIRECTED:
         fill_tally(form, law, address, scratch)
         arm = directed_choice(address, scratch.tally)
     else:
         fill_values(kind, form, law, policy, address, scratch)
         arm = mode(scratch.values, policy.first_of_ties, address)
-        if kind == kinds.EPSILON_GREEDY:
+        if kind in (kinds.EPSILON_GREEDY, kinds.GITTINS):
             arm = explore(arm, scratch.values.size, policy.setting, address)
     return arm, number
 
@@ -84,6 +90,8 @@ def fill_values(
     parameters, values = scratch.parameters, scratch.values
     if kind == kinds.UCB1 or kind == kinds.KL_UCB or kind == kinds.IMED:
         fill_indices(kind, parameters, scratch.priors, float(address[3]), values)
+    elif kind == kinds.GITTINS:
+        fill_gittins(parameters, scratch.priors, policy, float(address[3]), values)
     elif kind == kinds.BAYES_UCB:
         if law == laws.SAMPLED:
             for a in range(values.size):

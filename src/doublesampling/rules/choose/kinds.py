@@ -12,6 +12,8 @@ KL_UCB = 8
 IMED = 9
 LIN_UCB = 10
 INFORMATION_DIRECTED = 11
+GITTINS = 12
+EPSILON_THOMPSON = 13
 
 # forms of a policy, constants of the compiled code like its kind: how double sampling counts its candidates (from a
 # table of N for two arms, from a table of p_FA, from p_FA itself, from the doubt and the decisions left, or from these
@@ -21,7 +23,7 @@ EXACT, TWO_ARM_TABLE, TABLE, FALSE_ALARM, DOUBT, CHALLENGER, ANYTIME, SAMPLES = 
 
 def needs_optimality(kind: int) -> bool:
     """Tell whether a policy looks at p, the probability of each arm being the best."""
-    return kind in (DOUBLE_SAMPLING, TOP_TWO)
+    return kind in (DOUBLE_SAMPLING, TOP_TWO, EPSILON_THOMPSON)
 
 
 def follows_recurrence(kind: int, samples: int) -> bool:

@@ -49,6 +49,9 @@ class ModeScratch(NamedTuple):
     before: ComplexArray
     term: FloatArray
     below: FloatArray
+    share: FloatArray
+    """(arm): the shares of the arms that can be drawn."""
+    found: FloatArray
 
 
 def mode_scratch(number: int, arms: int) -> ModeScratch:
@@ -57,7 +60,7 @@ def mode_scratch(number: int, arms: int) -> ModeScratch:
     points = size // 2 + 1
     root, turn, phase, running = (np.empty(length, dtype=np.complex128) for length in (size, points, points, points))
     lower, before = np.zeros((2, arms, points), dtype=np.complex128)
-    return ModeScratch(root, turn, phase, running, lower, before, np.empty(arms), np.zeros(arms))
+    return ModeScratch(root, turn, phase, running, lower, before, *np.zeros((4, arms)))
 
 
 @rule

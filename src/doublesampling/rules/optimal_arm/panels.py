@@ -93,6 +93,12 @@ def node_of(j: int) -> float:
 
 
 @inlined
+def weight_of(j: int) -> float:
+    """The weight of the j-th node."""
+    return _WEIGHT[j]
+
+
+@inlined
 def gather_upward(values: FloatArray, whole: float, out: FloatArray) -> float:
     """Fill what is left of a whole below each node, given the density there; return the panel's share of it."""
     for j in range(PANEL_NODES):

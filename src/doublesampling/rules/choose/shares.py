@@ -1,0 +1,143 @@
+"""The exact probability with which a policy would play each arm, before an allocation changes it."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doublesampling.rules import laws
+from doublesampling.rules.bundles import PolicySettings, Scratch
+from doublesampling.rules.choose import kinds
+from doublesampling.rules.choose.baselines import SURE
+from doublesampling.rules.choose.choose import fill_precisions, fill_tally, fill_values
+from doublesampling.rules.choose.double_sampling import count_candidates
+from doublesampling.rules.choose.information_directed import directed_choice
+from doublesampling.rules.choose.mode import sure_mode
+from doublesampling.rules.choose.propensities import (
+    ModeScratch,
+    fill_propensities_of_many,
+    fill_propensities_of_two,
+)
+from doublesampling.rules.compiled import rule, spliced
+from doublesampling.rules.draws import Address
+from doublesampling.rules.optimal_arm.quadrature import sampled_optimality
+from doublesampling.rules.specialise import Constant, specialised
+
+FloatArray = NDArray[np.float64]
+
+
+@rule
+def share_largest(values: FloatArray, first_of_ties: bool, out: FloatArray) -> None:
+    """All to the largest value; equal ones share it, or the first takes it."""
+    highest, ties = values[0], 0
+    for a in range(values.size):
+        highest = max(highest, values[a])
+    for a in range(values.size):
+        ties += values[a] == highest
+    found = False
+    for a in range(values.size):
+        out[a] = 0.0
+        if values[a] == highest:
+            out[a] = 1.0 / ties
+            if first_of_ties:
+                out[a] = 0.0 if found else 1.0
+            found = True
+
+
+@rule
+def share_top_two(p: FloatArray, share: float, out: FloatArray) -> None:
+    """Top-two sampling: each arm first, and each other one after it, but where nobody challenges."""
+    for a in range(p.size):
+        out[a] = 0.0
+    for first in range(p.size):
+        rest = 0.0
+        for a in range(p.size):
+            if a != first:
+                rest += p[a]
+        kept = share if rest >= SURE else 1.0
+        out[first] += p[first] * kept
+        if kept < 1.0:
+            for a in range(p.size):
+                if a != first:
+                    out[a] += p[first] * (1.0 - kept) * p[a] / rest
+
+
+@rule
+def share_modes(number: int, p: FloatArray, first_of_ties: bool, space: ModeScratch, out: FloatArray) -> None:
+    """P(arm is the mode of N draws from Cat(p)); arms with p = 0 are never played. out has room for all arms."""
+    count, only = 0, sure_mode(number, p)
+    if only >= 0:
+        for a in range(p.size):
+            out[a] = 1.0 if a == only else 0.0
+        return
+    for a in range(p.size):
+        if p[a] > 0.0:
+            space.share[count] = p[a]
+            count += 1
+            only = a
+    for a in range(p.size):
+        out[a] = 0.0
+    if count == 1:
+        out[only] = 1.0
+        return
+    share, found = space.share[:count], space.found[:count]
+    if count == 2:
+        fill_propensities_of_two(number, share, first_of_ties, found)
+    elif number == 1:
+        for i in range(count):
+            found[i] = share[i]
+    else:
+        size = 2 * int(4.5 * np.sqrt(number) + 8.0) + 1
+        points = size // 2 + 1
+        for i in range(count):
+            found[i] = 0.0
+            space.below[i] = 0.0
+            for m in range(points):
+                space.lower[i, m] = 0.0
+        part = ModeScratch(
+            space.root[:size], space.turn[:points], space.phase[:points], space.running[:points],
+            space.lower[:count, :points], space.before[:count, :points], space.term[:count], space.below[:count],
+            space.share, space.found,
+        )  # fmt: skip
+        fill_propensities_of_many(number, share, first_of_ties, part, found)
+    i = 0
+    for a in range(p.size):
+        if p[a] > 0.0:
+            out[a] = min(max(found[i], 0.0), 1.0)  # a difference of nearly equal numbers may end just outside
+            i += 1
+
+
+@specialised(spliced)
+def fill_policy_shares(
+    kind: Constant, form: Constant, law: Constant, policy: PolicySettings, address: Address, scratch: Scratch,
+    space: ModeScratch, out: FloatArray,
+) -> None:  # fmt: skip
+    """The probability with which a policy would play each arm, given its samples; scratch as in choose.
+
+    p is filled where the policy looks at it, and for Thompson sampling.
+    """
+    if kind == kinds.DOUBLE_SAMPLING:
+        if law != laws.SAMPLED:  # noqa: SIM102 - where only samples tell, p is the estimate already
+            if policy.samples > 0:
+                sampled_optimality(address, policy.samples, scratch.p, scratch.votes)
+        if form == kinds.CHALLENGER or form == kinds.ANYTIME:
+            fill_precisions(law, scratch.parameters, scratch.values)
+        number = count_candidates(form, policy, float(address[3]), scratch.p, scratch.values, scratch.votes)
+        share_modes(number, scratch.p, policy.first_of_ties, space, out)
+    elif kind == kinds.THOMPSON:
+        for a in range(out.size):
+            out[a] = scratch.p[a]
+    elif kind == kinds.TOP_TWO:
+        share_top_two(scratch.p, policy.setting, out)
+    elif kind == kinds.INFORMATION_DIRECTED:
+        fill_tally(form, law, address, scratch)
+        directed_choice(address, scratch.tally)
+        for a in range(out.size):
+            out[a] = scratch.tally[scratch.tally.shape[0] - 1, a]
+    else:
+        fill_values(kind, form, law, policy, address, scratch)
+        share_largest(scratch.values, policy.first_of_ties, out)
+        if kind in (kinds.EPSILON_GREEDY, kinds.GITTINS):
+            for a in range(out.size):
+                out[a] = policy.setting / out.size + (1.0 - policy.setting) * out[a]
+        elif kind == kinds.EPSILON_THOMPSON:
+            for a in range(out.size):
+                out[a] = policy.setting * scratch.p[a] + (1.0 - policy.setting) * out[a]
