@@ -83,8 +83,8 @@ def share_kernel(kind: int, form: int) -> Callable[..., None]:
 
     @kept_for(kind, form)
     def fill(
-        layer: Layer, prior: FloatArray, corner: FloatArray, policy: PolicySettings, weight: FloatArray, share: FloatArray,
-        scratch: Scratch,
+        layer: Layer, prior: FloatArray, corner: FloatArray, policy: PolicySettings, weight: FloatArray,
+        share: FloatArray, scratch: Scratch,
     ) -> None:  # fmt: skip
         parameters, track = scratch.parameters, scratch.state.track
         alpha, beta = scratch.state.alpha, scratch.state.beta

@@ -44,7 +44,14 @@ class ThompsonSampling(CompiledPolicy):
 
 @settings
 class EpsilonThompson(CompiledPolicy):
-    """Play greedily with probability 1 - epsilon, else as Thompson sampling would (Jin, Yang, Xiao, Xu, 2023)."""
+    """Play greedily with probability 1 - epsilon, else as Thompson sampling would (Jin, Yang, Xiao, Xu, 2023).
+
+    >>> import doublesampling as ds
+    >>> belief = ds.BetaBernoulli(arms=2)
+    >>> state = belief.update_batch(belief.prior(), arms=[0, 0, 1, 1], rewards=[0, 1, 1, 1])
+    >>> ds.decide(ds.EpsilonThompson(0.5), belief, state, seed=1).propensities.round(3).tolist()
+    [0.1, 0.9]
+    """
 
     kind: ClassVar[int] = kinds.EPSILON_THOMPSON
 
