@@ -50,11 +50,37 @@ def link_inside(text: str, page: str) -> str:
     return text
 
 
+def unlisted_names() -> list[str]:
+    """Return the public names that no page of the reference lists yet."""
+    pages = "".join(path.read_text() for path in (ROOT / "docs" / "reference").glob("*.md"))
+    listed = set(re.findall(r":: doublesampling\.(\w+)$", pages, re.MULTILINE))
+    return [name for name in doublesampling.__all__ if name not in listed and not name.startswith("__")]
+
+
+def unlisted_pages() -> list[str]:
+    """Return the pages that the front page does not list yet."""
+    front = (ROOT / "docs" / "index.md").read_text().split()
+    found = [
+        path.relative_to(ROOT / "docs") for path in sorted((ROOT / "docs").rglob("*.md")) if "_build" not in path.parts
+    ]
+    return [name for path in found if (name := path.with_suffix("").as_posix()) not in (*front, "index")]
+
+
 def read_page(app: Any, page: str, source: list[str]) -> None:
-    """Show a file of the repository where its page is, and mend links."""
+    """Show a file of the repository where its page is, list what nobody has sorted in yet, and mend links."""
     for file, name in PAGES.items():
         if page == name:
             source[0] = re.sub(r"\]\(docs/", "](", (ROOT / file).read_text())
+    if page == "reference/others":
+        kinds = {
+            name: "class" if isinstance(getattr(doublesampling, name), type) else "function"
+            for name in unlisted_names()
+        }
+        for name, kind in kinds.items():
+            members = "   :members:\n" if kind == "class" else ""
+            source[0] += f"\n```{{eval-rst}}\n.. auto{kind}:: doublesampling.{name}\n{members}```\n"
+    if page == "index" and unlisted_pages():
+        source[0] += "\n```{toctree}\n:caption: More pages\n:hidden:\n\n" + "\n".join(unlisted_pages()) + "\n```\n"
     source[0] = link_inside(source[0], page)
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import doublesampling as ds
+
 pytest.importorskip("furo", reason="The site needs Sphinx: pip install 'doublesampling[docs]'")
 
 ROOT = Path(__file__).parent.parent
@@ -23,6 +25,9 @@ def test_the_site_builds_without_warnings(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-3000:]
     assert problems(tmp_path / "site") == []
     assert "propens" in (tmp_path / "site" / "searchindex.js").read_text()  # words are stemmed
+    pages = [page.read_text() for page in (tmp_path / "site" / "reference").glob("*.html")]
+    missing = [name for name in ds.__all__ if not any(f'id="doublesampling.{name}"' in page for page in pages)]
+    assert missing == ["__version__"]
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ class BernoulliBandit:
         return len(self.probabilities)
 
     def reward(self, arm: int, *, seed: int, time: int, realization: int = 0) -> float:
-        """What the arm pays at a time: the same, whichever policy asks."""
+        """Return what the arm pays at a time: the same, whichever policy asks."""
         arm = checks.arm_index(arm, self.arms)
         realization = checks.integer("realization", realization, least=0, most=checks.LARGEST_SEED)
         words = address_words(checks.seed(seed), checks.time(time), realization=realization)

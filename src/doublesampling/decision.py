@@ -163,9 +163,9 @@ def decide(
     that two decisions from one state draw different luck. ``played`` is for policies of your own that look at counts
     and sums of rewards.
 
-    ``allocation`` limits the propensities (docs/allocation.md). Its burn-in and blocks depend on earlier decisions:
-    ``assigned`` is how many there were of each arm, by default the observations in the state, and ``previous`` the
-    decision before this one.
+    ``allocation`` limits the propensities (docs/how-to/allocation.md). Its burn-in and blocks depend on earlier
+    decisions: ``assigned`` is how many there were of each arm, by default the observations in the state, and
+    ``previous`` the decision before this one.
 
     >>> import doublesampling as ds
     >>> belief = ds.BetaBernoulli(arms=3)

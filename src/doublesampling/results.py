@@ -53,7 +53,7 @@ def _rate_deviation(rate: FloatArray, done: NDArray[np.int64]) -> FloatArray:
 
 
 def to_dataset(plan: Plan, moments: list[list[Moments]], device: str) -> xr.Dataset:
-    """The result of a simulation."""
+    """Return the result of a simulation as a dataset with names and provenance."""
     done = np.array([[cell.count for cell in cells] for cells in moments])
     root = np.sqrt(np.maximum(done, 1))[:, :, None]
     rate = _means(plan, moments, 2)
@@ -116,7 +116,7 @@ def _trajectories(plan: Plan, moments: list[list[Moments]]) -> dict[str, Any]:
 
 
 def provenance(plan: Plan, device: str) -> dict[str, str]:
-    """What a reader needs to get the same numbers again."""
+    """Return what a reader needs to get the same numbers again."""
     return {
         "created_with": f"doublesampling {__version__}, Python {platform.python_version()}, NumPy {np.__version__}",
         "created_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),

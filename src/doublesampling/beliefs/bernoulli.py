@@ -43,7 +43,7 @@ class BetaBernoulli(Pairs):
         object.__setattr__(self, "fractional", checks.flag("fractional", self.fractional))
 
     def check_reward(self, reward: object) -> float:
-        """A reward that this belief can absorb."""
+        """Return a reward as a number, or raise RewardError where this belief cannot learn from it."""
         value = checks.real("reward", reward, wanted="0 or 1", error=RewardError)
         if not 0.0 <= value <= 1.0:
             raise RewardError(f"reward must be 0 or 1, got {value:g}. For other rewards use Gaussian.")

@@ -9,7 +9,7 @@ from doublesampling.errors import RewardError, StateError
 
 
 def check_state(belief: object, state: object, kind: type[State], shapes: dict[str, tuple[int, ...]]) -> None:
-    """A state of the right kind and size for the belief."""
+    """Raise StateError where a state is not one of this belief."""
     name = type(belief).__name__
     if not isinstance(state, kind):
         raise StateError(f"{name} needs a {kind.__name__}, got {checks.shown(state)}. Start from belief.prior().")
@@ -20,7 +20,7 @@ def check_state(belief: object, state: object, kind: type[State], shapes: dict[s
 
 
 def check_rewards(rewards: object, arms: NDArray[np.int64]) -> NDArray[np.float64]:
-    """As many finite rewards as arms were played."""
+    """Return as many finite rewards as arms were played, or raise RewardError."""
     given = checks.array("rewards", rewards, error=RewardError)
     if given.shape != arms.shape:
         raise RewardError(f"rewards must be as many as arms ({arms.size}), got shape {given.shape}.")

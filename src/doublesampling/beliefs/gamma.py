@@ -40,7 +40,7 @@ class GammaPoisson(Pairs):
         self._check_pair(_LEAST, _MOST)
 
     def check_reward(self, reward: object) -> float:
-        """A reward that this belief can absorb."""
+        """Return a reward as a number, or raise RewardError where this belief cannot learn from it."""
         wanted = "a count, 0, 1, 2, ..."
         value = checks.real("reward", reward, wanted=wanted, error=RewardError)
         if self._wrong(np.array([value])).any():
@@ -77,7 +77,7 @@ class GammaExponential(Pairs):
             raise SettingError(f"shape must be above 1, got {checks.shown(self.shape)}. Else no mean is expected.")
 
     def check_reward(self, reward: object) -> float:
-        """A reward that this belief can absorb."""
+        """Return a reward as a number, or raise RewardError where this belief cannot learn from it."""
         wanted = "a time above 0"
         value = checks.real("reward", reward, wanted=wanted, error=RewardError)
         if self._wrong(np.array([value])).any():

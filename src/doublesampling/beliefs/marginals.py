@@ -31,11 +31,11 @@ class _Drawn:
     """Laws that can be drawn from at a random address."""
 
     def draws_at(self, samples: int, words: NDArray[np.uint64]) -> FloatArray:
-        """Posterior draws of the expected rewards, float array (sample, arm), at a random address."""
+        """Return posterior draws of the expected rewards, float array (sample, arm), at a random address."""
         raise NotImplementedError
 
     def draws(self, samples: int, *, seed: int = 0, time: int = 1) -> FloatArray:
-        """Posterior draws of the expected rewards, float array (sample, arm)."""
+        """Return posterior draws of the expected rewards, float array (sample, arm)."""
         return self.draws_at(samples, address_words(checks.seed(seed), checks.time(time)))
 
 
@@ -52,7 +52,7 @@ class Marginals(_Drawn):
         return len(self.parameters)
 
     def only(self, arms: ArrayLike) -> "Marginals":
-        """The laws of some arms."""
+        """Return the laws of some arms."""
         return Marginals(self.law, np.ascontiguousarray(self.parameters[np.asarray(arms)]))
 
     @cached_property
@@ -116,20 +116,20 @@ class Marginals(_Drawn):
         return entry_points.upper_quantiles(self.law, self.parameters, log_tail)
 
     def draws_at(self, samples: int, words: NDArray[np.uint64]) -> FloatArray:
-        """Posterior draws of the expected rewards, float array (sample, arm), at a random address."""
+        """Return posterior draws of the expected rewards, float array (sample, arm), at a random address."""
         count = draws_that_fit(samples, len(self.parameters))
         return entry_points.posterior_draws(self.law, self.parameters, count, words)
 
     def pdf(self, reward: ArrayLike) -> FloatArray:
-        """The density of the expected reward, float array (..., arm)."""
+        """Return the density of the expected reward, float array (..., arm)."""
         return np.asarray(self._laws.pdf(checks.array("reward", reward, error=SettingError)[..., None]))
 
     def cdf(self, reward: ArrayLike) -> FloatArray:
-        """The probability that the expected reward is at most this, float array (..., arm)."""
+        """Return the probability that the expected reward is at most this, float array (..., arm)."""
         return np.asarray(self._laws.cdf(checks.array("reward", reward, error=SettingError)[..., None]))
 
     def quantile(self, level: ArrayLike) -> FloatArray:
-        """The expected reward that is not exceeded with this probability, float array (..., arm)."""
+        """Return the expected reward that is not exceeded with this probability, float array (..., arm)."""
         return np.asarray(self._laws.ppf(_levels(level)[..., None]))
 
 
@@ -217,7 +217,7 @@ class DrawnLaws(_Drawn):
         return None
 
     def pdf(self, reward: ArrayLike) -> FloatArray:
-        """The density of the expected reward, float array (..., arm), smoothed from draws."""
+        """Return the density of the expected reward, float array (..., arm), smoothed from draws."""
         from scipy import stats
 
         x = checks.array("reward", reward, error=SettingError)
@@ -230,13 +230,13 @@ class DrawnLaws(_Drawn):
         return np.stack(found, axis=-1)
 
     def cdf(self, reward: ArrayLike) -> FloatArray:
-        """The probability that the expected reward is at most this, float array (..., arm)."""
+        """Return the probability that the expected reward is at most this, float array (..., arm)."""
         x = checks.array("reward", reward, error=SettingError)
         levels = (np.arange(self.many) + 0.5) / self.many
         return np.stack([np.interp(x, column, levels, 0.0, 1.0) for column in self._sorted.T], axis=-1)
 
     def quantile(self, level: ArrayLike) -> FloatArray:
-        """The expected reward that is not exceeded with this probability, float array (..., arm)."""
+        """Return the expected reward that is not exceeded with this probability, float array (..., arm)."""
         given = _levels(level)
         levels = (np.arange(self.many) + 0.5) / self.many
         return np.stack([np.interp(given, levels, column) for column in self._sorted.T], axis=-1)
@@ -279,7 +279,7 @@ class DirichletMeans(DrawnLaws):
         return np.asarray(self.concentration.sum(axis=1))
 
     def draws_at(self, samples: int, words: NDArray[np.uint64]) -> FloatArray:
-        """Posterior draws of the expected rewards, float array (sample, arm), at a random address."""
+        """Return posterior draws of the expected rewards, float array (sample, arm), at a random address."""
         count = draws_that_fit(samples, len(self.concentration))
         return entry_points.dirichlet_draws(self.concentration, self.values, count, words)
 
@@ -290,7 +290,7 @@ def precisions_of_draws(draws: FloatArray) -> FloatArray:
 
 
 def share_of_bests(draws: FloatArray) -> FloatArray:
-    """The paper's p_hat of posterior draws (sample, arm); equal bests share a sample."""
+    """Return the paper's p_hat of posterior draws (sample, arm); equal bests share a sample."""
     best = draws == draws.max(axis=1, keepdims=True)
     return np.asarray((best / best.sum(axis=1, keepdims=True)).mean(axis=0))
 

@@ -77,7 +77,7 @@ class State:
         return hash(tuple(getattr(self, field.name).tobytes() for field in fields(self)))
 
     def to_json(self) -> str:
-        """The state as JSON text; floats are written so that they are read back to the last bit."""
+        """Return the state as JSON text; floats are written so that they are read back to the last bit."""
         arrays = {field.name: getattr(self, field.name).tolist() for field in fields(self)}
         return json.dumps({"state": type(self).__name__} | arrays, allow_nan=False)
 

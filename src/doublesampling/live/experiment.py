@@ -34,8 +34,7 @@ class Experiment:
 
     ``create`` makes a new experiment, ``load`` opens a stored one. ``storage`` is ``sqlite:///file`` or
     ``postgresql://...``; the default is the environment variable DOUBLESAMPLING_STORAGE, or a file in the current
-    folder. ``actor`` is stored with every row; the default is user@host. Several threads may share one object.
-    ``session`` is the open session behind the experiment, for the other modules of this package.
+    folder. ``actor`` is stored with every row; the default is ``user@host``. Several threads may share one object.
 
     >>> import doublesampling as ds
     >>> exp = ds.Experiment.create("trial", arms=["placebo", "10 mg"], seed=7, storage="sqlite:///trial.db")

@@ -42,7 +42,7 @@ class BayesUCB(CompiledPolicy):
         checks.one_of("ties", self.ties, TIES)
 
     def choose(self, evidence: Evidence) -> Choice:
-        """The arm with the highest quantile. Propensities are nan where our own samples decide: they are not known."""
+        """Return the arm with the highest quantile. Propensities are nan, not known, where our own samples decide."""
         values = evidence.upper_quantiles(-math.log(evidence.time), self.samples)
         arm, propensities = play_largest(values, self.ties, evidence.words)
         if self.samples is not None and not evidence.given_draws:

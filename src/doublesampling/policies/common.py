@@ -85,7 +85,7 @@ def check_samples(samples: int | None, meaning_of_none: str, most: int) -> int |
 
 
 def play_largest(values: FloatArray, ties: str, words: WordArray) -> tuple[int, FloatArray]:
-    """The arm of the largest value, and the chance each arm had."""
+    """Return the arm of the largest value, and the chance each arm had."""
     arm = entry_points.choose_largest(values, ties == "first", words)
     chance = np.zeros(values.size)
     if ties == "first":
@@ -96,7 +96,7 @@ def play_largest(values: FloatArray, ties: str, words: WordArray) -> tuple[int, 
 
 
 def without_candidates(arm: int, p: FloatArray, propensities: FloatArray) -> Choice:
-    """A choice made without candidates: the arm itself is the only one."""
+    """Return a choice made without candidates: the arm itself is the only one."""
     votes = np.zeros(p.size, dtype=np.int64)
     votes[arm] = 1
     return Choice(arm, p, 1, votes, propensities)

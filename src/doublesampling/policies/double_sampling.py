@@ -86,12 +86,12 @@ class DoubleSampling(CompiledPolicy):
 
     @classmethod
     def as_published(cls, **changes: Any) -> Self:
-        """The authors' numerics and ties, for the figures: p_FA in double precision, ties to the first arm."""
+        """Return the policy as the authors ran it: p_FA in double precision, ties to the first arm."""
         return cls(**({"ties": "first", "arithmetic": "double"} | changes))
 
     @classmethod
     def anytime(cls, **changes: Any) -> Self:
-        """Double sampling for an experiment whose length is not known: its count weighs the time that has passed.
+        """Return the policy for an experiment whose length is not known: its count weighs the time that has passed.
 
         >>> DoubleSampling.anytime().count
         'anytime'
@@ -125,7 +125,7 @@ class DoubleSampling(CompiledPolicy):
         return _FALSE_ALARMS[self.false_alarm, self.arithmetic]
 
     def number_of_candidates(self, p: FloatArray, time: int | None = None, precisions: FloatArray | None = None) -> int:
-        """N, the number of candidates to draw from Cat(p), float array (arm).
+        """Return N, the number of candidates to draw from Cat(p), float array (arm).
 
         ``precisions``, float array (arm), tell how well each arm is known: observations, or one over variances. The
         counts "challenger" and "anytime" need them.
@@ -142,7 +142,7 @@ class DoubleSampling(CompiledPolicy):
         return count_candidates(form, numbers, math.nan if time is None else float(time), shares, known)
 
     def choose(self, evidence: Evidence) -> Choice:
-        """The mode of N candidates drawn from the estimated probabilities."""
+        """Return the mode of N candidates drawn from the estimated probabilities."""
         form, settings, without_samples = self._settings
         if form != kinds.FALSE_ALARM and evidence.time < 1:  # asks for the time, an error where it is not known
             raise SettingError("time is counted from 1.")

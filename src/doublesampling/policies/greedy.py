@@ -39,7 +39,7 @@ class Greedy(CompiledPolicy):
         checks.one_of("ties", self.ties, TIES)
 
     def choose(self, evidence: Evidence) -> Choice:
-        """The arm with the highest posterior mean."""
+        """Return the arm with the highest posterior mean."""
         arm, propensities = play_largest(evidence.expected_rewards(), self.ties, evidence.words)
         return without_candidates(arm, evidence.probability_optimal(None), propensities)
 
@@ -69,7 +69,7 @@ class EpsilonGreedy(CompiledPolicy):
         checks.one_of("ties", self.ties, TIES)
 
     def choose(self, evidence: Evidence) -> Choice:
-        """A uniform draw over the arms, or the arm with the highest posterior mean."""
+        """Return a uniform draw over the arms, or the arm with the highest posterior mean."""
         arm, propensities = play_largest(evidence.expected_rewards(), self.ties, evidence.words)
         arms = propensities.size
         arm = entry_points.explore(arm, arms, self.epsilon, evidence.words)
@@ -94,5 +94,5 @@ class Oracle(CompiledPolicy):
     kind: ClassVar[int] = kinds.ORACLE
 
     def choose(self, evidence: Evidence) -> Choice:
-        """Refused: outside a simulation nobody knows the truth."""
+        """Raise SettingError: outside a simulation nobody knows the truth."""
         raise SettingError("Oracle plays the truly best arm, which only simulate knows. Decide with another policy.")

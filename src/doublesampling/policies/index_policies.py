@@ -29,7 +29,7 @@ class _ByIndex(CompiledPolicy):
         checks.one_of("ties", self.ties, TIES)
 
     def choose(self, evidence: Evidence) -> Choice:
-        """The arm with the highest index."""
+        """Return the arm with the highest index."""
         values = entry_points.indices(self.kind, evidence.wins_and_losses(), float(evidence.time))
         arm, propensities = play_largest(values, self.ties, evidence.words)
         return without_candidates(arm, evidence.probability_optimal(None), propensities)

@@ -35,7 +35,7 @@ class InformationDirected(CompiledPolicy):
             object.__setattr__(self, "samples", checks.integer("samples", self.samples, least=2, most=10**6))
 
     def choose(self, evidence: Evidence) -> Choice:
-        """One arm of the mixture. Propensities are nan where our own samples decide: they are not known."""
+        """Return one arm of the mixture. Propensities are nan where our own samples decide: they are not known."""
         arm, propensities = tallies.directed_choice(evidence.regret_and_information(self.samples), evidence.words)
         if self.samples is not None and not evidence.given_draws:
             propensities = np.full(propensities.size, np.nan)

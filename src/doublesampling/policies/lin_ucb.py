@@ -40,7 +40,7 @@ class LinUCB(CompiledPolicy):
         checks.one_of("ties", self.ties, TIES)
 
     def choose(self, evidence: Evidence) -> Choice:
-        """The arm with the highest bound."""
+        """Return the arm with the highest bound."""
         location, scale = evidence.location_and_scale().T
         arm, propensities = play_largest(location + self.width * scale, self.ties, evidence.words)
         return without_candidates(arm, evidence.probability_optimal(None), propensities)

@@ -36,7 +36,7 @@ class ThompsonSampling(CompiledPolicy):
     kind: ClassVar[int] = kinds.THOMPSON
 
     def choose(self, evidence: Evidence) -> Choice:
-        """One candidate drawn from the exact probabilities."""
+        """Return one candidate drawn from the exact probabilities."""
         p = evidence.probability_optimal(None)
         arm, votes, propensities = entry_points.choose_candidate(p, 1, False, evidence.words)
         return Choice(arm, p, 1, votes, propensities)
@@ -44,7 +44,14 @@ class ThompsonSampling(CompiledPolicy):
 
 @settings
 class EpsilonThompson(CompiledPolicy):
-    """Play greedily with probability 1 - epsilon, else as Thompson sampling would (Jin, Yang, Xiao, Xu, 2023)."""
+    """Play greedily with probability 1 - epsilon, else as Thompson sampling would (Jin, Yang, Xiao, Xu, 2023).
+
+    >>> import doublesampling as ds
+    >>> belief = ds.BetaBernoulli(arms=2)
+    >>> state = belief.update_batch(belief.prior(), arms=[0, 0, 1, 1], rewards=[0, 1, 1, 1])
+    >>> ds.decide(ds.EpsilonThompson(0.5), belief, state, seed=1).propensities.round(3).tolist()
+    [0.1, 0.9]
+    """
 
     kind: ClassVar[int] = kinds.EPSILON_THOMPSON
 

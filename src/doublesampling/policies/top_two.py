@@ -34,7 +34,7 @@ class TopTwo(CompiledPolicy):
         object.__setattr__(self, "share", checks.within("share", self.share, 0.0, 1.0))
 
     def choose(self, evidence: Evidence) -> Choice:
-        """The arm drawn from the exact probabilities, or the one drawn after it."""
+        """Return the arm drawn from the exact probabilities, or the one drawn after it."""
         p = evidence.probability_optimal(None)
         first, _, _ = entry_points.choose_candidate(p, 1, True, evidence.words)
         arm = entry_points.second_of_two(first, self.share, p, evidence.words)
