@@ -33,7 +33,7 @@ def begin_trial(law: Constant, prior: Prior, control: int, known: Known, state: 
                 state.concentration[a, k] = prior.concentration[a, k]
         else:
             known.parameters[a, 0], known.parameters[a, 1] = prior.first[a], prior.second[a]
-    known.place[0], known.place[1] = control, -1
+    known.place[0], known.place[1], known.place[2] = control, -1, 0
     for t in range(state.head.size):
         state.head[t] = -1
 
