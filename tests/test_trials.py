@@ -7,7 +7,7 @@ from scipy import stats
 import doublesampling as ds
 from doublesampling.errors import ArmError, DoubleSamplingError, NameTakenError, SettingError
 from doublesampling.looks import OUTCOMES
-from doublesampling.trials.delays import check_delay
+from doublesampling.delays import check_delay
 from doublesampling.trials.play import pack, play
 from doublesampling.trials.scenarios import Circumstances, make_world
 from tests import oracle_trials

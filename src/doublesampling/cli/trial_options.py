@@ -25,10 +25,10 @@ def add_trial(commands: Any, run: Callable[[argparse.Namespace], int], help_form
         if name != "exact":
             made.add_argument("--realizations", type=int, default=1000, metavar="R", help="simulated trials per truth")
             made.add_argument("--delay", type=int, metavar="D",
-                              help="further participants after which an outcome is known (as in the design)")  # fmt: skip
+                              help="participants until an outcome is known (as in the design)")  # fmt: skip
             made.add_argument("--dropout", type=float, default=0.0, metavar="P", help="share of outcomes never known")
             made.add_argument("--trend", type=float, metavar="X",
-                              help="how far the expected outcomes move from the first to the last participant")  # fmt: skip
+                              help="how far expected outcomes move from the first to the last participant")  # fmt: skip
             made.add_argument("--seed", type=int, default=1, help="the same seed gives the same numbers")
         if name != "calibrate":
             made.add_argument("--plot", metavar="FILE", help="draw the table to a .png, .pdf or .svg file")
