@@ -1,5 +1,7 @@
 """Simulations whose outcomes are late or lost, or whose shares have limits."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -86,7 +88,7 @@ def test_every_family_with_a_delay_of_nothing(bandit, policy):
 )
 def test_an_allocation_without_limits_plays_as_the_policy_does(policy):
     bandit = ds.BernoulliBandit([0.3, 0.5, 0.6])
-    given = {"horizon": 40, "realizations": 3000, "device": "cpu"}
+    given: dict[str, Any] = {"horizon": 40, "realizations": 3000, "device": "cpu"}
     free = ds.simulate(bandit, policy, seed=1, **given).final_regret.values.ravel()
     shared = ds.simulate(bandit, policy, seed=2, allocation=ds.Allocation(), **given).final_regret.values.ravel()
     assert_mean(free - shared, 0.0)

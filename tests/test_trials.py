@@ -1,13 +1,15 @@
 """Simulated trials: against a slow twin, published numbers, and what must hold whatever the design."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import stats
 
 import doublesampling as ds
+from doublesampling.delays import check_delay
 from doublesampling.errors import ArmError, DoubleSamplingError, NameTakenError, SettingError
 from doublesampling.looks import OUTCOMES
-from doublesampling.delays import check_delay
 from doublesampling.trials.play import pack, play
 from doublesampling.trials.scenarios import Circumstances, make_world
 from tests import oracle_trials
@@ -18,9 +20,15 @@ LIMIT = stats.norm.isf(FALSE_ALARM / 2)
 
 def three_arms(**changes):
     """The example of adaptr's README, shorter."""
-    stopping = {"looks": 60, "superiority": 0.97, "inferiority": 0.03, "equivalence": 0.8, "equivalence_margin": 0.12}
+    stopping: dict[str, Any] = {
+        "looks": 60,
+        "superiority": 0.97,
+        "inferiority": 0.03,
+        "equivalence": 0.8,
+        "equivalence_margin": 0.12,
+    }
     stopping |= {name: changes.pop(name) for name in list(changes) if name in (*stopping, "control", "promote")}
-    settings = {
+    settings: dict[str, Any] = {
         "arms": ["A", "B", "C"],
         "policy": ds.ThompsonSampling(),
         "allocation": ds.Allocation(minimum=0.2, update="look"),
@@ -181,6 +189,7 @@ def test_calibration_finds_a_threshold_of_that_error():
         trial, [[0.4] * 3, [0.6] * 3], alpha=0.1, mirror=True, realizations=300, seed=2, tolerance=0.002
     )
     assert found.type_1_error <= 0.1
+    assert found.trial.stopping is not None
     assert found.trial.stopping.superiority == found.threshold
     assert found.trial.stopping.inferiority == pytest.approx(1.0 - found.threshold)
     errors = [error for _, error in found.steps]
