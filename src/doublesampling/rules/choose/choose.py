@@ -27,6 +27,7 @@ from doublesampling.rules.choose.candidates import (
 from doublesampling.rules.choose.gittins import fill_gittins
 from doublesampling.rules.choose.information_directed import directed_choice, tally_draws, tally_exactly
 from doublesampling.rules.choose.mode import draw_candidates, explore, mode
+from doublesampling.rules.choose.relaxation import fill_relaxed
 from doublesampling.rules.compiled import inlined, rule, spliced
 from doublesampling.rules.draws import (
     CANDIDATES,
@@ -143,6 +144,8 @@ def fill_values(
         fill_indices(kind, parameters, scratch.priors, float(address[3]), values)
     elif kind == kinds.GITTINS:
         fill_gittins(parameters, scratch.priors, policy, float(address[3]), values)
+    elif kind == kinds.RELAXATION:
+        fill_relaxed(parameters, policy.horizon, address, values)
     elif kind == kinds.BAYES_UCB:
         if law == laws.SAMPLED:
             for a in range(values.size):
