@@ -10,7 +10,11 @@ DOCS = Path(__file__).parent.parent / "docs"
 
 @pytest.mark.parametrize(
     ("page", "shown"),
-    [("add_a_policy.md", "play arm 1"), ("add_a_belief.md", "play arm 1")],
+    [
+        ("add_a_policy.md", "play arm 1"),
+        ("add_a_belief.md", "play arm 1"),
+        ("allocation.md", "[0.101 0.11  0.789] Allocation(floor=0.1)"),
+    ],
 )
 def test_every_block_of_a_page_runs(page: str, shown: str, capsys: pytest.CaptureFixture[str]) -> None:
     """All blocks of a page share one namespace, as they would in a notebook."""

@@ -51,9 +51,9 @@ def test_a_group_takes_in_every_actor_and_scope(storage, monkeypatch):
         first = writer.ask(exp, "busy", None, None, "x")  # compiles; what follows gathers behind it
         first.result()
 
-        def counted(work: Any) -> Any:
+        def counted(work: Any, **options: Any) -> Any:
             calls.append(work)
-            return attempt(work)
+            return attempt(work, **options)
 
         monkeypatch.setattr(store, "run_transaction", counted)
         writer._jobs.put(None)  # the thread ends, and jobs gather

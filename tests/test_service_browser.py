@@ -109,6 +109,25 @@ def test_the_walk(page, sqlite_url):
         expect(page.locator("table.audit")).to_contain_text("holiday", timeout=PATIENCE)
 
 
+def test_limits_are_entered_in_the_form(page, shared):
+    """The arms to choose the control from are those of the form; a limit that cannot hold is said, nothing is made."""
+    page.goto(f"{shared[0]}/#/new")
+    page.get_by_label("Name").fill("limited")
+    page.get_by_label("Arms").fill("placebo\n10 mg\n20 mg")
+    page.get_by_text("Limits on the shares of arms").click()
+    page.get_by_label("Floor").fill("0.4")
+    page.get_by_role("button", name="Create").click()
+    expect(page.get_by_role("alert").first).to_contain_text("floor can be at most 0.333", timeout=PATIENCE)
+    page.get_by_label("Floor").fill("0.1")
+    page.get_by_label("Control arm").select_option("placebo")
+    page.get_by_label("Share of the control").select_option("share")
+    page.get_by_label("Fixed share").fill("0.3")
+    page.get_by_label("Block").fill("10")
+    page.get_by_role("button", name="Create").click()
+    expect(page.locator("h1")).to_have_text("limited", timeout=PATIENCE)
+    expect(page.locator("main")).to_contain_text("Allocation(floor=0.1, control={'placebo': 0.3}, block=10)")
+
+
 def store(page: Any, unit: str, arm: str, value: str) -> None:
     """Read the question, and say yes."""
     dialog = page.get_by_role("dialog")

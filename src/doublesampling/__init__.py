@@ -50,6 +50,10 @@ if TYPE_CHECKING:
         ThompsonSampling,
         TopTwo,
     )
+    from doublesampling.stopping import Stopping
+    from doublesampling.trials.calibrate import calibrate
+    from doublesampling.trials.compare import compare_designs
+    from doublesampling.trials.trial import Trial
 
 __version__ = "0.1.0"
 
@@ -88,10 +92,14 @@ _MODULES = {
     "Oracle": "policies",
     "OwnBelief": "beliefs",
     "PoissonBandit": "bandits",
+    "Stopping": "stopping",
     "ThompsonSampling": "policies",
     "TopTwo": "policies",
+    "Trial": "trials.trial",
     "UCB1": "policies",
     "bayes_optimal": "exact",
+    "calibrate": "trials.calibrate",
+    "compare_designs": "trials.compare",
     "decide": "decision",
     "decide_from_draws": "decision",
     "decide_many": "decisions",
@@ -136,10 +144,14 @@ __all__ = [
     "Oracle",
     "OwnBelief",
     "PoissonBandit",
+    "Stopping",
     "ThompsonSampling",
     "TopTwo",
+    "Trial",
     "__version__",
     "bayes_optimal",
+    "calibrate",
+    "compare_designs",
     "decide",
     "decide_from_draws",
     "decide_many",

@@ -46,6 +46,16 @@ class Accessor:
         figure: Figure = _load("plots").draw_candidates(self._dataset, bandit=bandit, ax=ax)
         return figure
 
+    def plot_characteristics(self) -> "Figure":
+        """Draw how a trial ends in each scenario and how large it gets, for a result of ``trial.simulate``."""
+        figure: Figure = _load("trials.figures").draw_characteristics(self._dataset)
+        return figure
+
+    def characteristics(self) -> "pd.DataFrame":
+        """Return one row per scenario of a result of ``trial.simulate``, with Monte Carlo errors."""
+        table: pd.DataFrame = _load("trials.summary").table_of(self._dataset)
+        return table
+
     def table(self) -> "pd.DataFrame":
         """Return one row per bandit and policy at the last recorded step: regret, its error, share on the best arm."""
         table: pd.DataFrame = _load("results").table(self._dataset)

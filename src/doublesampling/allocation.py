@@ -3,29 +3,28 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from doublesampling import checks
+from doublesampling.arm_shares import (
+    CONTROL_RULES,
+    Arm,
+    Arms,
+    Shares,
+    arm_names,
+    by_number,
+    check_control,
+    check_fixed,
+    check_shares,
+    find_arm,
+)
 from doublesampling.checks import settings, shown
 from doublesampling.errors import SettingError
 from doublesampling.rules import allocate
 
-FloatArray = NDArray[np.float64]
-
-Arm = str | int
-"""An arm by its name, or by its number counted from 0."""
-Arms = int | Sequence[str]
-"""How many arms there are, or their names."""
-Shares = float | Mapping[Any, float]
-"""One share for all arms, or the shares of some."""
-
-T = TypeVar("T")
-
 UPDATES = ("decision", "look")
-CONTROL_RULES = {"sqrt": allocate.SQUARE_ROOT, "match": allocate.MATCH}
 _SLACK = 1e-9  # what rounding may add: ten shares of 0.1 are one
 
 
@@ -69,9 +68,9 @@ class Allocation:
         hint = "A floor is the least share of every arm, so it is at most one half."
         fix(self, "floor", checks.within("floor", self.floor, 0.0, 0.5, hint=hint))
         for name in ("minimum", "cap"):
-            fix(self, name, _check_shares(name, getattr(self, name)))
-        fix(self, "fixed", None if self.fixed is None else _check_fixed("fixed", self.fixed))
-        fix(self, "control", _check_control(self.control))
+            fix(self, name, check_shares(name, getattr(self, name)))
+        fix(self, "fixed", None if self.fixed is None else check_fixed("fixed", self.fixed))
+        fix(self, "control", check_control(self.control))
         fix(self, "burn_in", checks.integer("burn_in", self.burn_in, least=0, most=10**9))
         if self.block is not None:
             hint = "A block is a number of decisions."
@@ -106,6 +105,15 @@ class Allocation:
 
     def limits(self, arms: Arms) -> allocate.Limits:
         """Return the limits on the shares of these arms, as the rules take them; refuse those that cannot all hold."""
+        kept: dict[Any, allocate.Limits] = self.__dict__.setdefault("_limits", {})
+        key = arms if isinstance(arms, int) else tuple(arms)
+        if key not in kept:
+            self.check_active(arms, range(len(arm_names(arms))))
+            kept[key] = self.resolve(arms)
+        return kept[key]
+
+    def resolve(self, arms: Arms) -> allocate.Limits:
+        """Return the same for arms of which some may have been dropped: limits that cannot all hold are rescaled."""
         names = arm_names(arms)
         minimum, cap, fixed = np.zeros(len(names)), np.ones(len(names)), np.full(len(names), math.nan)
         for name, given, out in (("minimum", self.minimum, minimum), ("cap", self.cap, cap)):
@@ -119,9 +127,7 @@ class Allocation:
             if not isinstance(share, str):
                 fixed[arm] = share
         rule = CONTROL_RULES.get(shares.get(control), allocate.FREE)  # type: ignore[arg-type]
-        made = allocate.Limits(self.floor, minimum, cap, fixed, control, rule)
-        self._check_limits(made, names)
-        return made
+        return allocate.Limits(self.floor, minimum, cap, fixed, control, rule)
 
     def _shares(self, names: Sequence[str]) -> tuple[dict[int, float | str], int]:
         """Return fixed shares and the rule for the control by the arm's number, and the control, -1 for none."""
@@ -143,8 +149,9 @@ class Allocation:
                 )
         return shares, control
 
-    def _check_limits(self, limits: allocate.Limits, names: Sequence[str]) -> None:
-        """Raise SettingError, with the numbers, where shares cannot keep all limits."""
+    def check_active(self, arms: Arms, active: Sequence[int]) -> None:
+        """Raise SettingError, with the numbers, where the shares of the active arms cannot keep all limits."""
+        names, limits = arm_names(arms), self.resolve(arms)
         if limits.control_rule == allocate.MATCH and (
             not np.isnan(limits.fixed).all() or isinstance(self.minimum, Mapping) or isinstance(self.cap, Mapping)
         ):
@@ -152,31 +159,41 @@ class Allocation:
                 "A control that matches the largest share takes no shares fixed for other arms, and minimum and cap "
                 "only as one share for all arms."
             )
-        least = np.maximum(limits.minimum, limits.floor)
-        for arm, name in enumerate(names):
-            share = self.share_held(limits, arm)
+        low = high = sure = 0.0
+        for arm in active:
+            least, most = max(float(limits.minimum[arm]), limits.floor), float(limits.cap[arm])
+            share = _held(limits, arm, len(active))
             if share is not None and share < limits.floor - _SLACK:
-                raise SettingError(f"The share of {name!r} is {share:g}, below the floor of {limits.floor:g}.")
-            if share is None and least[arm] > limits.cap[arm]:
-                raise SettingError(f"{name!r} must have at least {least[arm]:g} and at most {limits.cap[arm]:g}.")
-        held = [self.share_held(limits, arm) for arm in range(len(names))]
-        free = np.array([share is None for share in held])
-        sure = float(sum(share for share in held if share is not None))
-        low, high = sure + float(least[free].sum()), sure + float(limits.cap[free].sum())
+                raise SettingError(f"The share of {names[arm]!r} is {share:g}, below the floor of {limits.floor:g}.")
+            if share is None and least > most:
+                raise SettingError(f"{names[arm]!r} must have at least {least:g} and at most {most:g}.")
+            low, high = (low + least, high + most) if share is None else (low + share, high + share)
+            sure = sure if share is None else sure + share
         if low > 1.0 + _SLACK or high < 1.0 - _SLACK:
-            what = f"add up to at least {low:g}" if low > 1.0 else f"add up to at most {high:g}"
-            raise SettingError(
-                f"The shares of {len(names)} arms must add up to 1, but under {self!r} they {what}. "
-                + (f"floor can be at most {1.0 / len(names):g}." if self.floor > 1.0 / len(names) else "Change them.")
-            )
+            what = f"at least {low:g}" if low > 1.0 else f"at most {high:g}"
+            largest = 1.0 / len(active)
+            hint = f"floor can be at most {largest:g}." if self.floor > largest + _SLACK else "Change them."
+            raise SettingError(f"Shares of {len(active)} arms add up to 1, but to {what} under {self!r}. {hint}")
+        free = [names[arm] for arm in active if _held(limits, arm, len(active)) is None]
+        if free and sure > 1.0 - _SLACK:
+            raise SettingError(f"Fixed shares add up to {sure:g} under {self!r}, which leaves none for {free[0]!r}.")
 
-    @staticmethod
-    def share_held(limits: allocate.Limits, arm: int) -> float | None:
-        """Return the share that an arm has whatever the policy says; None where it depends on the policy."""
-        if arm == limits.control and limits.control_rule == allocate.SQUARE_ROOT:
-            root = math.sqrt(limits.fixed.size - 1.0)
-            return root / (root + limits.fixed.size - 1.0)
-        return None if math.isnan(limits.fixed[arm]) else float(limits.fixed[arm])
+    def among(self, names: Sequence[str]) -> Self:
+        """Return the same allocation for some of its arms, which it has by name: without what it says of others."""
+
+        def keep(given: Any) -> Any:
+            if isinstance(given, Mapping):
+                return {arm: share for arm, share in given.items() if arm in names} or None
+            return given
+
+        parts = {field.name: keep(getattr(self, field.name)) for field in fields(self)}
+        if isinstance(self.control, str) and self.control not in names:
+            parts["control"] = None
+        return type(self)(**parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings that differ from the defaults, for JSON; ``Allocation(**settings)`` reads them back."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
 
     def named(self, names: Sequence[str]) -> Self:
         """Return the same allocation with every arm by its name, as a design stores it."""
@@ -192,77 +209,16 @@ class Allocation:
         return type(self)(**parts)
 
 
-def arm_names(arms: Arms) -> Sequence[str]:
-    """Return the names of arms; those that have none are called by their number."""
-    return [str(arm) for arm in range(arms)] if isinstance(arms, int) else arms
+def _held(limits: allocate.Limits, arm: int, active: int) -> float | None:
+    """Return the share that an arm has whatever the policy says; None where it depends on the policy."""
+    if arm == limits.control and limits.control_rule == allocate.SQUARE_ROOT:
+        root = math.sqrt(active - 1.0)
+        return root / (root + active - 1.0) if active > 1 else 1.0
+    return None if math.isnan(limits.fixed[arm]) else float(limits.fixed[arm])
 
 
-def by_number(setting: str, given: Mapping[Arm, T], names: Sequence[str]) -> dict[int, T]:
-    """Return values by the number of their arm, from values by name or number."""
-    made: dict[int, T] = {}
-    for arm, value in given.items():
-        place = find_arm(setting, arm, names)
-        if place in made:
-            raise SettingError(f"{setting} has two entries for the arm {names[place]!r}. Leave one out.")
-        made[place] = value
-    return made
-
-
-def find_arm(setting: str, arm: Arm, names: Sequence[str]) -> int:
-    """Return the number of an arm that is given by name or by number."""
-    if isinstance(arm, str) and arm in names:
-        return list(names).index(arm)
-    if isinstance(arm, int) and 0 <= arm < len(names):
-        return arm
-    listed = ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")
-    if arm in CONTROL_RULES:
-        listed += f'. For a rule write control={{{names[0]!r}: "{arm}"}}'
-    raise SettingError(f"{setting} names the arm {arm!r}, which is none of the {len(names)} arms: {listed}.")
-
-
-def _check_arm(setting: str, arm: object) -> Arm:
-    if isinstance(arm, (int, np.integer)) and not isinstance(arm, bool) and arm >= 0:
-        return int(arm)
-    if isinstance(arm, str) and arm:
-        return arm
-    raise SettingError(f"{setting} must name arms, by name or by number counted from 0, got {shown(arm)}.")
-
-
-def _check_shares(name: str, given: Any) -> Any:
-    """Return one share, or shares by arm."""
-    if given is None:
-        return None
-    if isinstance(given, Mapping):
-        return {
-            _check_arm(name, arm): checks.within(f"{name}[{arm!r}]", share, 0.0, 1.0) for arm, share in given.items()
-        }
-    return checks.within(name, given, 0.0, 1.0, hint="Write one share for all arms, or a dictionary of shares by arm.")
-
-
-def _check_fixed(name: str, given: Any) -> dict[Arm, float | str]:
-    """Return shares by arm, of which one may be a rule for the control."""
-    if not isinstance(given, Mapping) or not given:
-        raise SettingError(
-            f'{name} must be a dictionary of shares by arm, such as {{"placebo": 0.3}}, got {shown(given)}.'
-        )
-    made: dict[Arm, float | str] = {}
-    for arm, share in given.items():
-        if isinstance(share, str):
-            checks.one_of(f"{name}[{arm!r}]", share, CONTROL_RULES)
-        made[_check_arm(name, arm)] = (
-            share if isinstance(share, str) else checks.within(f"{name}[{arm!r}]", share, 0.0, 1.0)
-        )
-    if sum(isinstance(share, str) for share in made.values()) > 1:
-        raise SettingError(f"{name} must have a rule for one arm only, the control, got {shown(given)}.")
-    return made
-
-
-def _check_control(given: Any) -> Any:
-    """Return the control arm, or the arm with its share or its rule."""
-    if given is None:
-        return None
-    if not isinstance(given, Mapping):
-        return _check_arm("control", given)
-    if len(given) != 1:
-        raise SettingError(f'control must name one arm, such as {{"placebo": "sqrt"}}, got {shown(given)}.')
-    return _check_fixed("control", given)
+def check_allocation(given: object) -> Allocation:
+    """Return an allocation, or say what was wanted."""
+    if not isinstance(given, Allocation):
+        raise SettingError(f"allocation must be one such as Allocation(floor=0.1), got {shown(given)}.")
+    return given

@@ -2,13 +2,15 @@
 
 import hashlib
 import secrets
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from doublesampling import checks
+from doublesampling.allocation import Allocation, check_allocation
+from doublesampling.assignment import Assignment, assign_every_arm, check_known, check_past, draw_within
 from doublesampling.beliefs import Belief
 from doublesampling.beliefs.marginals import address_words
 from doublesampling.evidence import BeliefEvidence, DrawsEvidence, Played
@@ -45,11 +47,14 @@ class Decision:
     votes: IntArray
     """How many of the candidates were each arm."""
     propensities: FloatArray
-    """The probability with which each arm could have been played, given p_hat; nan where it is not known."""
+    """The probability with which each arm could have been played, given p_hat; nan where it is not known. With an
+    allocation, the arm was drawn from these, not elected by the votes."""
     address: Address
     """Where the random numbers came from."""
     policy: Policy
     """The policy that decided."""
+    allocation: Allocation | None = None
+    """The limits on the propensities; None where there are none."""
 
     def __post_init__(self) -> None:
         for name in ("probability_optimal", "probability_optimal_sd", "votes", "propensities"):
@@ -72,7 +77,8 @@ class Decision:
         """A small table: what is believed of each arm, what was drawn, what is played."""
         lines = [
             f"play arm {self.arm}   decision {self.address.time}, N = {self.candidates} candidate"
-            f"{'s' if self.candidates > 1 else ''}, {self.policy!r}",
+            f"{'s' if self.candidates > 1 else ''}, {self.policy!r}"
+            f"{'' if self.allocation is None else f', {self.allocation!r}'}",
             "  arm   P(best)   votes   propensity",
         ]
         for arm, (p, votes, propensity) in enumerate(
@@ -89,6 +95,19 @@ def make_decision(policy: Policy, evidence: BeliefEvidence | DrawsEvidence, addr
     choice = answer if isinstance(answer, Choice) and is_ours(policy) else check_choice(policy, answer, evidence)
     arm, p, candidates, votes, propensities = choice
     return Decision(arm, p, np.sqrt(p * (1.0 - p)), candidates, votes, propensities, address, policy)
+
+
+def draw_again(decision: Decision, within: Assignment) -> Decision:
+    """Return a decision whose arm is drawn within an allocation, whatever arm the policy chose."""
+    check_known(decision.propensities, decision.policy)
+    words = address_words(decision.address.seed, decision.address.time, realization=decision.address.realization)
+    arm, propensities = draw_within(within, decision.propensities, words)
+    return replace(decision, arm=arm, propensities=propensities, allocation=within.allocation)
+
+
+def _limited(made: Decision, allocation: object, assigned: ArrayLike | None, previous: Decision | None) -> Decision:
+    given, arms = check_allocation(allocation), made.propensities.size
+    return draw_again(made, assign_every_arm(given, arms, check_past(given, arms, assigned, previous)))
 
 
 def check_seed(seed: object) -> int:
@@ -117,6 +136,9 @@ def decide(
     seed: int | None = None,
     time: int | None = None,
     played: Played | None = None,
+    allocation: Allocation | None = None,
+    assigned: ArrayLike | None = None,
+    previous: Decision | None = None,
 ) -> Decision:
     """Decide which arm to play next, from what a belief has learned.
 
@@ -127,6 +149,10 @@ def decide(
     random address. It defaults to one more than the observations in the state; where outcomes come late, pass it, so
     that two decisions from one state draw different luck. ``played`` is for policies of your own that look at counts
     and sums of rewards.
+
+    ``allocation`` limits the propensities (docs/allocation.md). Its burn-in and blocks depend on earlier decisions:
+    ``assigned`` is how many there were of each arm, by default the observations in the state, and ``previous`` the
+    decision before this one.
 
     >>> import doublesampling as ds
     >>> belief = ds.BetaBernoulli(arms=3)
@@ -140,18 +166,29 @@ def decide(
     when = int(cast(Any, state).observations) + 1 if time is None else checks.time(time)
     address = Address(check_seed(seed), 0, 0, when)
     evidence = BeliefEvidence(laws, address_words(address.seed, when), when, belief, state, context, played)
-    return make_decision(policy, evidence, address)
+    made = make_decision(policy, evidence, address)
+    if allocation is None:
+        return made
+    return _limited(made, allocation, cast(Any, state).counts if assigned is None else assigned, previous)
 
 
 def decide_from_draws(
-    policy: Policy, draws: Any, *, seed: int | None = None, time: int | None = None, played: Played | None = None
+    policy: Policy,
+    draws: Any,
+    *,
+    seed: int | None = None,
+    time: int | None = None,
+    played: Played | None = None,
+    allocation: Allocation | None = None,
+    assigned: ArrayLike | None = None,
+    previous: Decision | None = None,
 ) -> Decision:
     """Decide from anybody's posterior draws of the expected rewards.
 
     ``draws`` is an array (sample, arm) or (chain, draw, arm), or an xarray or ArviZ object whose dimensions have those
     names. They are the first sampling, so their number takes the place of the policy's ``samples``. ``time`` is the
     number of this decision, counted from 1. Without it the random address comes from the draws themselves: the same
-    draws and seed decide the same, new draws have new luck. ``seed`` as in ``decide``.
+    draws and seed decide the same, new draws have new luck. ``seed`` and ``allocation`` as in ``decide``.
 
     >>> import numpy as np
     >>> import doublesampling as ds
@@ -165,4 +202,5 @@ def decide_from_draws(
     luck = 0 if known else int.from_bytes(hashlib.blake2b(given.tobytes(), digest_size=8).digest(), "little")
     address = Address(check_seed(seed), 0, luck, known or 1)
     words = address_words(address.seed, address.time, realization=luck)
-    return make_decision(policy, DrawsEvidence(given, words, known, played=played), address)
+    made = make_decision(policy, DrawsEvidence(given, words, known, played=played), address)
+    return made if allocation is None else _limited(made, allocation, assigned, previous)

@@ -3,13 +3,15 @@
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from doublesampling import checks
+from doublesampling.allocation import Allocation, check_allocation
+from doublesampling.assignment import check_known
 from doublesampling.beliefs import AnyBelief, LinearGaussian
 from doublesampling.beliefs.pairs import Pairs
 from doublesampling.decision import Address, Decision, check_seed, make_decision
@@ -17,7 +19,7 @@ from doublesampling.errors import SettingError, StateError
 from doublesampling.evidence import BeliefEvidence
 from doublesampling.given import check_belief, check_policy
 from doublesampling.policies import DoubleSampling, Policy, ThompsonSampling
-from doublesampling.rules import entry_points, many
+from doublesampling.rules import assign, entry_points, many
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -37,6 +39,7 @@ class Decisions:
     words: NDArray[np.uint64]
     """The random address of each decision, (decision, 4)."""
     policy: Policy
+    allocation: Allocation | None = None
 
     def __len__(self) -> int:
         return int(self.arm.size)
@@ -46,7 +49,7 @@ class Decisions:
         address = Address(*(int(word) for word in self.words[i]))
         return Decision(
             int(self.arm[i]), p, np.sqrt(p * (1.0 - p)), int(self.candidates[i]), self.votes[i].copy(),
-            self.propensities[i].copy(), address, self.policy,
+            self.propensities[i].copy(), address, self.policy, self.allocation,
         )  # fmt: skip
 
 
@@ -58,12 +61,14 @@ def decide_many(
     *,
     seed: int | None = None,
     times: ArrayLike | None = None,
+    allocation: Allocation | None = None,
 ) -> Decisions:
     """Decide many times at once, from several states, or from one state at several contexts.
 
     ``states`` is a list of states, one state, or one whose arrays have a first dimension (decision). ``contexts`` is an
     array (decision, entry). ``times`` are the numbers of the decisions, counted from 1; by default one more than the
     observations of each state. Decision i draws its luck at the address (seed, 0, i, time): each has its own.
+    ``allocation`` limits the propensities, without a burn-in and without blocks, which depend on earlier decisions.
 
     >>> import numpy as np
     >>> import doublesampling as ds
@@ -83,8 +88,23 @@ def decide_many(
     words = np.zeros((count, 4), dtype=np.uint64)
     words[:, 0], words[:, 2], words[:, 3] = check_seed(seed), np.arange(count), when
     if parameters is None or not isinstance(policy, DoubleSampling | ThompsonSampling):
-        return _one_by_one(policy, belief, states if listed is None else listed, contexts, words)
-    return _at_once(policy, int(belief.law), parameters, words)  # type: ignore[attr-defined]
+        made = _one_by_one(policy, belief, states if listed is None else listed, contexts, words)
+    else:
+        made = _at_once(policy, int(belief.law), parameters, words)  # type: ignore[attr-defined]
+    return made if allocation is None else _within_allocation(made, allocation)
+
+
+def _within_allocation(made: Decisions, allocation: object) -> Decisions:
+    """Return decisions whose arms are drawn within an allocation."""
+    given = check_allocation(allocation)
+    if given.needs_past:
+        raise SettingError(
+            f"{given!r} depends on earlier decisions, and decide_many makes each on its own. Use decide with "
+            "assigned=, or Experiment."
+        )
+    check_known(made.propensities, made.policy)
+    shares = assign.shares_of_many(made.propensities, given.limits(made.propensities.shape[1]))
+    return replace(made, arm=assign.draw_arms(shares, made.words), propensities=shares, allocation=given)
 
 
 def _check_times(times: ArrayLike, count: int) -> IntArray:

@@ -1,33 +1,22 @@
 """When a trial looks at its outcomes, and what ends it: superiority, inferiority, equivalence, futility."""
 
+import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from doublesampling import checks
-from doublesampling.beliefs import DrawnLaws, Marginals
-from doublesampling.beliefs.marginals import address_words
 from doublesampling.checks import settings, shown
 from doublesampling.errors import SettingError
-from doublesampling.rules import laws as rule_laws
-from doublesampling.rules.looks import entry_points
-from doublesampling.rules.looks.bundles import CONTINUE, EQUIVALENCE, FUTILITY, MAXIMUM, SUPERIORITY, Known, LookRule
+from doublesampling.rules.looks.bundles import LookRule
 
 FloatArray = NDArray[np.float64]
 Threshold = float | Sequence[float]
 """One probability for all looks, or one per look."""
 
-OUTCOMES = {
-    CONTINUE: "continue",
-    SUPERIORITY: "superiority",
-    EQUIVALENCE: "equivalence",
-    FUTILITY: "futility",
-    MAXIMUM: "maximum",
-}
 THRESHOLDS = ("superiority", "inferiority", "equivalence", "futility")
 
 
@@ -162,7 +151,9 @@ class Stopping:
                 raise SettingError(
                     f"{name} must be one probability or one per look; there are {looks} looks, got {len(value)}."
                 )
-            found[name] = np.ascontiguousarray(np.broadcast_to(math.nan if value is None else value, looks), dtype=float)
+            found[name] = np.ascontiguousarray(
+                np.broadcast_to(math.nan if value is None else value, looks), dtype=float
+            )
         return self._look_rule(found)
 
     def rule_at(self, look: int) -> LookRule:
@@ -191,97 +182,6 @@ class Stopping:
         return (looks_done + 1) * self.looks
 
 
-@dataclass(frozen=True)
-class LookResult:
-    """What a look found. Probabilities are (arm), nan for arms that were dropped before, or where not needed."""
-
-    look: int
-    """Its number, counted from 0."""
-    outcome: str
-    """"continue", "superiority", "equivalence" or "futility"."""
-    dropped: tuple[int, ...]
-    """Arms that this look dropped."""
-    active: tuple[int, ...]
-    """Arms that remain."""
-    control: int | None
-    """The control from now on."""
-    selected: int | None
-    """The superior arm; the control after futility; None while the trial continues."""
-    probability_best: FloatArray
-    """P(best) among the arms that were in when the look began."""
-    probability_best_remaining: FloatArray
-    """P(best) among the arms that remain."""
-    probability_better: FloatArray
-    """P(better than the control)."""
-    probability_equivalence: float
-    """P(all remaining arms lie within the margin)."""
-    probability_futility: float
-    """P(no arm beats the control by the margin)."""
-
-    @property
-    def stops(self) -> bool:
-        """Whether the trial ends here."""
-        return self.outcome != "continue"
-
-
-def evaluate_look(
-    stopping: Stopping,
-    laws: Marginals | DrawnLaws,
-    counts: Sequence[int] | NDArray[np.int64],
-    *,
-    look: int = 0,
-    active: Sequence[int] | None = None,
-    control: int | None = None,
-    seed: int = 0,
-) -> LookResult:
-    """Return what a look says, from the posterior laws of all arms and the number of known outcomes of each.
-
-    ``active`` are the arms that remain, all where it is left out; ``control`` the number of the control among all arms.
-    Probabilities are exact by quadrature where the laws have densities, and come from ``laws.many`` draws elsewhere, at
-    a random address of the seed and the look.
-
-    >>> import doublesampling as ds
-    >>> belief = ds.BetaBernoulli(arms=2)
-    >>> state = belief.update_batch(belief.prior(), arms=[0] * 40 + [1] * 40, rewards=[0] * 30 + [1] * 50)
-    >>> found = evaluate_look(Stopping(looks=80, superiority=0.99), belief.marginals(state), state.counts)
-    >>> found.outcome, found.selected
-    ('superiority', 1)
-    """
-    arms = laws.arms
-    remaining = np.zeros(arms, dtype=np.bool_)
-    remaining[list(range(arms)) if active is None else list(active)] = True
-    place = np.array([-1 if control is None else control, -1], dtype=np.int64)
-    if isinstance(laws, Marginals):
-        law, parameters, draws = _law_of(laws.law), laws.parameters, np.empty((0, arms))
-    else:
-        law, parameters = rule_laws.SAMPLED, np.zeros((arms, 3))
-        draws = laws.draws_at(laws.many, address_words(seed, look + 1))
-    known = Known(parameters, draws, np.array(counts, dtype=np.int64), remaining.copy(), place)
-    outcome, report = entry_points.look_at(law, 0, stopping.rule_at(look), known)
-    return LookResult(
-        look=look,
-        outcome=OUTCOMES[outcome],
-        dropped=tuple(int(a) for a in np.flatnonzero(remaining & ~known.active)),
-        active=tuple(int(a) for a in np.flatnonzero(known.active)),
-        control=None if place[0] < 0 else int(place[0]),
-        selected=None if place[1] < 0 else int(place[1]),
-        probability_best=report.best,
-        probability_best_remaining=report.remaining,
-        probability_better=report.better,
-        probability_equivalence=float(report.margins[0]),
-        probability_futility=float(report.margins[1]),
-    )
-
-
-def _law_of(law: int) -> int:
-    if law == rule_laws.LOGISTIC:
-        raise SettingError(
-            "A stopping rule asks which arm is the best, and under a logistic belief that depends on the context. Use "
-            "BetaBernoulli."
-        )
-    return law
-
-
 def _probability(name: str, value: object) -> float:
     plain = checks.real(name, value, wanted="a probability between 0 and 1", error=SettingError)
     if not 0.0 < plain < 1.0:
@@ -294,6 +194,6 @@ def _check_looks(value: object) -> int | tuple[int, ...]:
     if not isinstance(value, (list, tuple, range, np.ndarray)):
         return checks.integer("looks", value, least=1, most=10**9, hint=hint)
     found = tuple(checks.integer(f"looks[{i}]", n, least=1, most=10**9, hint=hint) for i, n in enumerate(value))
-    if not found or any(later <= earlier for earlier, later in zip(found, found[1:], strict=False)):
+    if not found or any(later <= earlier for earlier, later in itertools.pairwise(found)):
         raise SettingError(f"looks must be numbers of outcomes in rising order, got {shown(value)}.")
     return found

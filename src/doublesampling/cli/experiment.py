@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from doublesampling import beliefs, policies
+from doublesampling.cli.allocation import read_allocation
 from doublesampling.cli.settings import parse_settings
 from doublesampling.errors import DoubleSamplingError, NotFoundError, SettingError
 from doublesampling.live import Experiment, Receipt
@@ -55,12 +56,13 @@ def _load(options: Any) -> Experiment:
 
 def _create(options: Any) -> int:
     belief = parse_settings(options.belief, beliefs, arms=len(options.arms))
-    policy = parse_settings(options.policy, policies)
+    policy, limits = parse_settings(options.policy, policies), read_allocation(options)
     exp = Experiment.create(
         options.name, arms=options.arms, belief=belief, policy=policy, seed=options.seed, units=options.units,
-        storage=options.storage, actor=options.actor,
+        storage=options.storage, actor=options.actor, allocation=limits,
     )  # fmt: skip
-    words = f"Experiment {exp.name!r} is ready: {belief!r}, {policy!r}, seed {exp.design.seed}. Next: ask."
+    parts = [belief, policy] + ([] if limits is None else [limits])
+    words = f"Experiment {exp.name!r} is ready: {', '.join(map(repr, parts))}, seed {exp.design.seed}. Next: ask."
     return show(options, exp.summary(), lambda: words)
 
 

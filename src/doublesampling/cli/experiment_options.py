@@ -4,6 +4,8 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
+from doublesampling.cli import allocation
+
 STORAGE = (
     "sqlite:///trial.db or postgresql://user@host/database (default: $DOUBLESAMPLING_STORAGE, or doublesampling.db)"
 )
@@ -50,6 +52,7 @@ def _add_writing(command: Callable[..., Callable[..., Any]]) -> None:
     add("--policy", default="DoubleSampling", metavar="P", help="such as DoubleSampling:horizon=400, or thompson")
     add("--seed", type=int, help="seed of the random numbers (default: random, and stored)")
     add("--units", default="once", choices=("once", "many"), help="whether a unit asked again gets the same decision")
+    allocation.add_options(add)
     add = command("ask", "decide which arm the next unit gets", writes=True)
     add("--unit", metavar="U", help="the unit that the decision is for")
     add("--context", type=float, nargs="+", metavar="X", help="the context of the unit")

@@ -14,6 +14,7 @@ from typing import Any, NoReturn, cast
 from doublesampling import __version__
 from doublesampling.cli.experiment_options import add_db, add_experiment
 from doublesampling.cli.service_options import add_key, add_serve
+from doublesampling.cli.trial_options import add_trial
 from doublesampling.errors import DoubleSamplingError
 
 
@@ -74,6 +75,7 @@ def parser() -> argparse.ArgumentParser:
     _add_replay(commands)
     _add_warm(commands)
     _add_reproduce(commands)
+    add_trial(commands, _load("trial"), _Help)
     add_experiment(commands, _load("experiment"), _Help)
     add_db(commands, _load("db"), _Help)
     add_serve(commands, _load("serve"), _Help)

@@ -36,7 +36,8 @@ def show_status(console: Console, exp: Experiment, content: dict[str, Any]) -> N
         f"{content['voided']} voided, {content['history']} imported",
         markup=False,
     )
-    console.print(f"{content['belief']}, {content['policy']}, seed {content['seed']}", style="dim", markup=False)
+    parts = [content[part] for part in ("belief", "policy", "allocation") if content[part] is not None]
+    console.print(f"{', '.join(parts)}, seed {content['seed']}", style="dim", markup=False)
     console.print()
     console.print(_arms(content))
     last = exp.decisions(after=max(0, content["decisions"] - _RECENT))["candidates"].tolist()[-_RECENT:]

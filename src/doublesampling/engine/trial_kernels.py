@@ -8,115 +8,124 @@ import numpy as np
 
 from doublesampling.rules.bundles import Policy, Scratch
 from doublesampling.rules.cached import kept_for
-from doublesampling.rules.looks.bundles import CONTINUE, MAXIMUM
-from doublesampling.rules.looks.look import fill_best, gather, highest, take_look
-from doublesampling.rules.optimal_arm.regions import QUICK_BETA
-from doublesampling.rules.trials.assignment import draw_from_shares, draw_in_burn_in, fill_shares_or_choose
+from doublesampling.rules.looks.bundles import (
+    DUE,
+    FINAL,
+    KNOWN_SO_FAR,
+    LOOKS,
+    POINTER,
+    RENEW,
+    RUNNING,
+    SIZE,
+    STATUS,
+    TICK,
+    WAITING,
+    Batch,
+    Known,
+)
+from doublesampling.rules.trials.assignment import (
+    draw_from_shares,
+    draw_in_burn_in,
+    end_block_of_dropped,
+    fill_shares_or_choose,
+    share_equally,
+)
 from doublesampling.rules.trials.bundles import (
     ASSIGNED,
     KNOWN,
     KNOWN_SQUARES,
     KNOWN_TOTAL,
-    LOOKS,
-    OUTCOME,
-    SELECTED,
-    SIZE,
     TOTAL,
     TrialBlock,
     TrialDesign,
-    TrialRecord,
     TrialSpace,
     TrialState,
     TrialWorld,
 )
 from doublesampling.rules.trials.outcomes import begin_trial, fill_known, learn, outcome_of, put_off, time_until_known
 
+NEXT_TICK = -2  # the pointer between ticks; -1 where no more outcomes become known in this one
+
 Kernel = Callable[..., None]
 
 
 @functools.cache
 def trial_kernel(sharing: int, kind: int, form: int, law: int) -> Kernel:
-    """Return the kernel that plays a block of trials.
+    """Return the kernel that plays trials until a look is due or all outcomes are known.
 
     ``sharing`` is how participants get their arm (rules/trials/bundles.py), ``kind`` and ``form`` are the policy's, and
-    ``law`` is that of an arm's expected outcome.
+    ``law`` is that of an arm's expected outcome. A trial at tick 0 begins. Looks are compiled apart, once for each law.
     """
 
     @kept_for(sharing, kind, form, law)
-    def play(
-        block: TrialBlock, world: TrialWorld, prior: Any, policy: Policy, design: TrialDesign, record: TrialRecord,
-        state: TrialState, scratch: Scratch, space: TrialSpace,
+    def advance(
+        block: TrialBlock, world: TrialWorld, prior: Any, policy: Policy, design: TrialDesign, batch: Batch,
+        states: TrialState, scratch: Scratch, space: TrialSpace,
     ) -> None:  # fmt: skip
-        known, looks = state.known, design.looks
-        span = max(block.horizon - 1, 1)
-        for r in range(record.ends.shape[0]):
-            begin_trial(law, prior, design.control, state)
-            for a in range(known.active.size):
-                scratch.starts[a] = np.nan
-                for i in range(record.arms.shape[2]):
-                    record.arms[r, a, i] = 0.0
-            outcome, look, size, waiting, known_total, renew = CONTINUE, 0, 0, 0, 0, True
-            for t in range(state.head.size):
+        looks, span = design.looks, max(block.horizon - 1, 1)
+        for r in range(batch.progress.shape[0]):
+            at = batch.progress[r]
+            if at[STATUS] != RUNNING:
+                continue
+            known = Known(batch.parameters[r], batch.draws[r], batch.counts[r], batch.active[r], batch.place[r])
+            state = TrialState(
+                states.mean[r], states.root[r], states.alpha[r], states.beta[r], states.concentration[r],
+                states.record[r], states.assigned[r], states.left[r], states.shares[r], states.head[r],
+                states.tail[r], states.following[r], states.arm[r], states.paid[r],
+            )  # fmt: skip
+            if at[TICK] == 0 and at[LOOKS] == 0:
+                begin_trial(law, prior, design.control, known, state)
+                at[POINTER], at[RENEW] = NEXT_TICK, 1
+            end_block_of_dropped(known.active, state.left)
+            while at[STATUS] == RUNNING:
+                t = at[TICK]
                 address = (block.seed, block.scenario, np.uint64(block.first + r), np.uint64(t + 1))
-                if t < block.horizon:
-                    arm = draw_in_burn_in(address, design, state)
-                    if arm < 0:
-                        if renew:
-                            fill_known(law, prior, address, world, state)
+                if at[POINTER] == NEXT_TICK:
+                    if t >= block.horizon and at[WAITING] == 0:  # all that will ever be known is known
+                        fill_known(law, prior, address, world, known, state, space)
+                        at[STATUS] = FINAL
+                        break
+                    if t < block.horizon:
+                        arm = draw_in_burn_in(address, design.burn_in, state.assigned, known.active, space.wanted)
+                        if arm < 0 and design.equal:
+                            share_equally(known.active, state.shares)
+                        elif arm < 0 and at[RENEW] == 1:
+                            fill_known(law, prior, address, world, known, state, space)
                             arm = fill_shares_or_choose(
-                                sharing, kind, form, law, address, policy, design, state, scratch, space
+                                sharing, kind, form, law, address, policy, known, design.limits, scratch, space
                             )
-                            renew = not design.at_looks
+                            at[RENEW] = 0 if design.at_looks else 1
+                            for a in range(known.active.size):
+                                state.shares[a] = space.shares[a]
                         if arm < 0:
-                            arm = draw_from_shares(address, design, state)
-                    paid = outcome_of(law, world, t / span, arm, address)
-                    worth = world.values[int(paid)] if world.values.size > 0 else paid
-                    state.arm[t], state.paid[t] = arm, paid
-                    state.assigned[arm] += 1
-                    record.arms[r, arm, ASSIGNED] += 1.0
-                    record.arms[r, arm, TOTAL] += worth
-                    size += 1
-                    delay = time_until_known(world, address)
-                    if delay >= 0:
-                        put_off(t, t + delay, state)
-                        waiting += 1
-                elif waiting == 0:
-                    break
-                participant = state.head[t]
-                while participant >= 0 and outcome == CONTINUE:
+                            arm = draw_from_shares(address, design.block, state.shares, state.left, space.wanted)
+                        paid = outcome_of(law, world, t / span, arm, address)
+                        state.arm[t], state.paid[t] = arm, paid
+                        state.assigned[arm] += 1
+                        state.record[arm, ASSIGNED] += 1.0
+                        state.record[arm, TOTAL] += world.values[int(paid)] if world.values.size > 0 else paid
+                        at[SIZE] += 1
+                        delay = time_until_known(world, address)
+                        if delay >= 0:
+                            put_off(t, t + delay, state.head, state.tail, state.following)
+                            at[WAITING] += 1
+                    at[POINTER] = state.head[t]
+                while at[POINTER] >= 0 and at[STATUS] == RUNNING:
+                    participant = at[POINTER]
                     arm, paid = state.arm[participant], state.paid[participant]
-                    learn(law, prior, arm, paid, state)
+                    learn(law, prior, arm, paid, known, state, space)
                     worth = world.values[int(paid)] if world.values.size > 0 else paid
-                    record.arms[r, arm, KNOWN] += 1.0
-                    record.arms[r, arm, KNOWN_TOTAL] += worth
-                    record.arms[r, arm, KNOWN_SQUARES] += worth * worth
-                    known_total += 1
-                    waiting -= 1
-                    if look < looks.size and known_total == looks[look]:
-                        fill_known(law, prior, address, world, state)
-                        outcome = take_look(law, look, design.rules, QUICK_BETA, known, space.look, space.report)
-                        look += 1
-                        renew = True
-                        for a in range(known.active.size):  # a block with slots of a dropped arm ends
-                            if not known.active[a] and state.left[a] > 0:
-                                for b in range(known.active.size):
-                                    state.left[b] = 0
-                    participant = state.following[participant]
-                if outcome != CONTINUE:
-                    break
-            if outcome == CONTINUE:  # all that will ever be known is known
-                address = (block.seed, block.scenario, np.uint64(block.first + r), np.uint64(state.head.size + 1))
-                fill_known(law, prior, address, world, state)
-                if look < looks.size:  # outcomes were lost: the last look is taken without them
-                    last = looks.size - 1
-                    outcome = take_look(law, last, design.rules, QUICK_BETA, known, space.look, space.report)
-                    look += 1
-                if outcome == CONTINUE:
-                    outcome = MAXIMUM
-                    count = gather(known, space.look)
-                    fill_best(law, count, QUICK_BETA, known, space.look, space.report.best)
-                    known.place[1] = highest(space.report.best)
-            ends = record.ends[r]
-            ends[OUTCOME], ends[SIZE], ends[SELECTED], ends[LOOKS] = outcome, size, known.place[1], look
+                    state.record[arm, KNOWN] += 1.0
+                    state.record[arm, KNOWN_TOTAL] += worth
+                    state.record[arm, KNOWN_SQUARES] += worth * worth
+                    at[KNOWN_SO_FAR] += 1
+                    at[WAITING] -= 1
+                    at[POINTER] = state.following[participant]
+                    if at[LOOKS] < looks.size and at[KNOWN_SO_FAR] == looks[at[LOOKS]]:
+                        fill_known(law, prior, address, world, known, state, space)
+                        at[STATUS] = DUE
+                if at[POINTER] < 0:
+                    at[TICK] += 1
+                    at[POINTER] = NEXT_TICK
 
-    return play
+    return advance

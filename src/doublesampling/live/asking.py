@@ -2,18 +2,19 @@
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
 from sqlalchemy import insert
 from sqlalchemy.engine import Connection
 
+from doublesampling.assignment import Past, after_decision
 from doublesampling.errors import ConflictError, DoubleSamplingError, PausedError, StorageError, VoidedError
-from doublesampling.live.deciding import decide_at
+from doublesampling.live.deciding import decide_at, limits_within
 from doublesampling.live.design import normalized
 from doublesampling.live.queries.idempotency import EarlierDecisions, find_earlier
-from doublesampling.live.records import Receipt, pack, receipt_from_row
+from doublesampling.live.records import Receipt, pack, receipt_from_row, unpack
 from doublesampling.live.requests import Request, context_to_json
 from doublesampling.live.session import Session
 from doublesampling.live.state import ExperimentState
@@ -38,7 +39,7 @@ def _ask(session: Session, requests: Sequence[Request], each: bool) -> list[Any]
             current = session.cache.read(connection)
         return _AskTransaction(session, current, earlier, each).answer(connection, requests)
 
-    answers = session.store.run_transaction(work)
+    answers = session.store.run_transaction(work, alone=session.id if session.design.in_order else None)
     session.cache.save_checkpoint()
     return answers
 
@@ -80,6 +81,10 @@ class _AskTransaction:
     earlier: EarlierDecisions
     each: bool
     """Whether a refused request leaves the others unaffected."""
+    past: Past | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.past = self.current.past
 
     def answer(self, connection: Connection, requests: Sequence[Request]) -> list[Any]:
         """Return the stored decisions of repeated requests; decide and store the rest."""
@@ -87,7 +92,7 @@ class _AskTransaction:
         open_ = [i for i, answer in enumerate(answers) if answer is None]
         if not open_:
             return answers
-        numbers = self.session.store.draw_numbers(connection, self.session.id, len(open_))
+        numbers = self._numbers(connection, len(open_))
         xid = self.session.store.draw_xid(connection, self.session.id)
         rows: list[dict[str, Any]] = []
         for i in open_:
@@ -95,6 +100,12 @@ class _AskTransaction:
         if rows:
             connection.execute(insert(decisions), rows)
         return answers
+
+    def _numbers(self, connection: Connection, count: int) -> list[int]:
+        """Return numbers for new decisions. Where decisions depend on all earlier ones, no two can follow the same."""
+        if self.past is None:
+            return self.session.store.draw_numbers(connection, self.session.id, count)
+        return list(range(self.past.made + 1, self.past.made + 1 + count))
 
     def _guarded(self, work: Any, *arguments: Any) -> Any:
         try:
@@ -123,6 +134,8 @@ class _AskTransaction:
             return self._receipt(before, repeated=True)
         row = self._row(request, number, len(rows)) | self.session.provenance(request.actor) | {"xid": xid}
         rows.append(row)
+        if self.past is not None:
+            self.past = after_decision(self.past, row["arm"], unpack(row["propensities"]))
         stored = SimpleNamespace(**row)
         self.earlier.add(stored)
         return self._receipt(stored, repeated=False)
@@ -143,6 +156,7 @@ class _AskTransaction:
             number=number,
             time=time,
             played=current.played,
+            within=limits_within(session.design, current.arms, current.active, self.past),
         )
         once = session.design.units == "once"
         return {

@@ -118,6 +118,9 @@ def add_arm(session: Session, name: object, reason: str | None, actor: str | Non
         belief = resize_belief(session.design.belief, len(current.arms) + 1)
         with own_code(belief):
             belief.prior()
+        if session.design.allocation is not None:
+            active = [*current.active, len(current.arms)]
+            session.design.allocation.check_active((*current.arms, arm), active)
         return {"arm": arm, "reason": why}, []
 
     return change(session, "add_arm", plan, actor)

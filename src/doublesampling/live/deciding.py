@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from doublesampling.assignment import Assignment, Participants, Past
 from doublesampling.beliefs.marginals import address_words
-from doublesampling.decision import Address, Decision, make_decision
+from doublesampling.decision import Address, Decision, draw_again, make_decision
 from doublesampling.errors import RewardError
 from doublesampling.evidence import BeliefEvidence, Played
 from doublesampling.live.design import Design
@@ -26,6 +27,7 @@ def decide_at(
     number: int,
     time: int,
     played: Played | None = None,
+    within: Assignment | None = None,
 ) -> Decision:
     """Return a decision among the active arms; dropped arms get probability, votes and propensity 0.
 
@@ -41,11 +43,16 @@ def decide_at(
             laws = laws.only(list(active))
         evidence = BeliefEvidence(laws, words, time, belief, state, context, played, active)
         found = make_decision(make_anew(policy), evidence, Address(seed, 0, number, time))
-    if len(active) == belief.arms:
-        return found
+    if len(active) < belief.arms:
+        found = _among_all(found, belief.arms, active)
+    return found if within is None else draw_again(found, within)
+
+
+def _among_all(found: Decision, arms: int, active: tuple[int, ...]) -> Decision:
+    """Return a decision among the active arms as one among all arms."""
 
     def spread(values: Any) -> Any:
-        full = np.zeros(belief.arms, dtype=values.dtype)
+        full = np.zeros(arms, dtype=values.dtype)
         full[list(active)] = values
         return full
 
@@ -59,6 +66,24 @@ def decide_at(
     )
 
 
+def limits_within(
+    design: Design, arms: tuple[str, ...], active: tuple[int, ...], past: Past | None
+) -> Assignment | None:
+    """Return what a decision among these arms is drawn within; None for a design without an allocation."""
+    if design.allocation is None:
+        return None
+    which = np.zeros(len(arms), dtype=np.bool_)
+    which[list(active)] = True
+    initial = np.arange(len(arms)) < len(design.arms)
+    limits = design.allocation.limits(arms) if arms == design.arms else design.allocation.resolve(arms)
+    if past is not None:  # arms may have been added since the last decision
+        counts = None if past.counts is None else np.pad(past.counts, (0, len(arms) - past.counts.size))
+        shares = past.propensities
+        shares = None if shares is None else np.pad(shares, (0, len(arms) - shares.size))
+        past = past._replace(counts=counts, propensities=shares)
+    return Assignment(design.allocation, limits, Participants(which, initial), past)
+
+
 def check_decidable(design: Design) -> None:
     """Make one decision from the prior, so that a policy that does not suit its belief is refused at creation."""
     every = tuple(range(design.belief.arms))
@@ -68,7 +93,11 @@ def check_decidable(design: Design) -> None:
     context = None if belief.dimension is None else np.ones(belief.dimension)
     if is_own(belief):
         _check_learning(belief, context)
-    decide_at(design.policy, belief, state, every, context, seed=design.seed, number=1, time=1, played=played)
+    past = Past(0, np.zeros(len(every), dtype=np.int64)) if design.in_order else None
+    decide_at(
+        design.policy, belief, state, every, context, seed=design.seed, number=1, time=1, played=played,
+        within=limits_within(design, design.arms, every, past),
+    )  # fmt: skip
 
 
 def _check_learning(belief: Any, context: Any) -> None:

@@ -3,28 +3,26 @@
 A class that is not one of this package is stored as ``module:qualname``; see own_classes.py.
 """
 
+import difflib
 import hashlib
 import json
-import re
 import secrets
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import count
-from typing import Any, Protocol, runtime_checkable
-
-import numpy as np
+from typing import Any, Protocol, TypedDict, runtime_checkable
 
 from doublesampling import beliefs, checks, policies
-from doublesampling.errors import ArmError, ContextError, DoubleSamplingError, NameTakenError, RewardError, SettingError
+from doublesampling.allocation import Allocation, check_allocation
+from doublesampling.errors import ArmError, ContextError, DoubleSamplingError, RewardError, SettingError
 from doublesampling.live import own_classes
+from doublesampling.live.names import check_arms, make_code, make_codes
+from doublesampling.live.names import check_reason as check_reason
+from doublesampling.live.names import check_text as check_text
+from doublesampling.live.names import normalized as normalized
 from doublesampling.live.unavailable import Unavailable
 
 UNITS = ("once", "many")
-_LETTERS = "ABCDEFGHJKLMNPRSTUVWXYZ"  # without letters that look like a digit
-# a zero-width joiner is visible only between emoji; elsewhere it would make different names look equal
-_PICTURE = "[\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
-_JOINED = re.compile(f"(?<={_PICTURE})\u200d(?={_PICTURE})|(?<={_PICTURE}\ufe0f)\u200d(?={_PICTURE})")
 
 
 @dataclass(frozen=True)
@@ -41,6 +39,7 @@ class Design:
     seed: int
     units: str
     codes: tuple[str, ...] | None = None
+    allocation: Allocation | None = None
 
     def code(self, arm: int) -> str | None:
         """Return the code of an arm; the code of an arm that was added later is derived from the seed."""
@@ -48,7 +47,7 @@ class Design:
             return None if self.codes is None else self.codes[arm]
         taken = set(self.codes) | {str(self.code(earlier)) for earlier in range(len(self.codes), arm)}
         tries = (hashlib.sha256(f"{self.seed}/{arm}/{i}".encode()).digest() for i in count())
-        return next(code for code in (_code(made[0], made[1]) for made in tries) if code not in taken)
+        return next(code for code in (make_code(made[0], made[1]) for made in tries) if code not in taken)
 
     def check_truth(self, truth: Sequence[float]) -> None:
         """Raise SettingError unless an assumed truth has one number per arm."""
@@ -73,7 +72,15 @@ class Design:
 
     def with_arms(self, arms: tuple[str, ...]) -> "Design":
         """Return the design over other arms."""
-        return self if arms == self.arms else replace(self, arms=arms, belief=resize_belief(self.belief, len(arms)))
+        if arms == self.arms:
+            return self
+        limits = None if self.allocation is None else self.allocation.among(arms)
+        return replace(self, arms=arms, belief=resize_belief(self.belief, len(arms)), allocation=limits)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether a decision depends on the arms of all earlier ones, so that they are made one after another."""
+        return self.allocation is not None and self.allocation.needs_past
 
     def check_available(self) -> None:
         """Raise NotImportedError where the class of the belief or the policy is not imported in this process."""
@@ -117,6 +124,8 @@ class Design:
         }
         if self.codes is not None:
             content["codes"] = list(self.codes)
+        if self.allocation is not None:
+            content["allocation"] = self.allocation.to_dict()
         return json.dumps(content, allow_nan=False, ensure_ascii=False)
 
 
@@ -133,7 +142,8 @@ def design_from_json(text: str, allowed: Sequence[str] = ()) -> Design:
         for what, module in (("belief", beliefs), ("policy", policies))
     )
     codes = None if content.get("codes") is None else tuple(content["codes"])
-    return Design(tuple(content["arms"]), belief, policy, int(content["seed"]), content["units"], codes)
+    limits = None if content.get("allocation") is None else Allocation(**content["allocation"])
+    return Design(tuple(content["arms"]), belief, policy, int(content["seed"]), content["units"], codes, limits)
 
 
 def kinds(module: Any) -> list[str]:
@@ -160,71 +170,35 @@ def build(content: dict[str, Any], module: Any) -> Any:
     return getattr(module, content["class"])(**content["settings"])
 
 
-def check_arms(arms: object) -> tuple[str, ...]:
-    """Return the names of the arms; raise where there are fewer than two, or two are equal."""
-    if isinstance(arms, str) or not hasattr(arms, "__iter__"):
-        raise ArmError(f'arms must be a list of names, got {checks.shown(arms)}. Write arms=["control", "new"].')
-    names = tuple(check_text("the name of an arm", name) for name in arms)
-    if len(names) < 2:
-        raise ArmError(f"An experiment needs two arms to choose between, got {len(names)}.")
-    if len(set(names)) < len(names):
-        twice = next(n for n in names if names.count(n) > 1)
-        raise NameTakenError(f"Two arms are called {twice!r}. Give each its own name.")
-    return names
+class CreateOptions(TypedDict, total=False):
+    """What ``Experiment.create`` takes beside the design."""
+
+    units: str
+    actor: str | None
+    codes: bool | Sequence[str]
 
 
-def normalized(text: str) -> str:
-    """Return a text in Unicode normal form NFC, in which equal words have equal characters.
-
-    >>> normalized("Ame\u0301lie") == normalized("Am\u00e9lie")
-    True
-    """
-    return unicodedata.normalize("NFC", text)
-
-
-def check_text(what: str, value: object) -> str:
-    """Return a name that both databases can store: normalized, printable, without surrounding blanks."""
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        value = str(int(value))
-    if not isinstance(value, str) or not value.strip() or len(normalized(value)) > 500:
-        raise SettingError(f"{what} must be a text of 1 to 500 characters, got {checks.shown(value)}.")
-    text = normalized(value)
-    if text != text.strip():
-        raise SettingError(f"{what} must not begin or end with a blank, got {checks.shown(value)}. Remove it.")
-    if not _JOINED.sub("", text).isprintable():
-        raise SettingError(f"{what} must be printable text, got {checks.shown(value)}. Remove control characters.")
-    return text
+def check_options(given: CreateOptions) -> tuple[str, str | None, bool | Sequence[str]]:
+    """Return units, actor and codes; raise SettingError for any other name."""
+    known = CreateOptions.__annotations__
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"Did you mean {near[0]!r}?" if near else f"Its options are {', '.join(known)}."
+            raise SettingError(f"Experiment.create has no option {name!r}. {hint}")
+    return given.get("units", "once"), given.get("actor"), given.get("codes", False)
 
 
-def check_reason(reason: object) -> str:
-    """Return a reason as it is stored, without surrounding blanks."""
-    return check_text("reason", reason.strip() if isinstance(reason, str) else reason)
-
-
-def _code(letter: int, digits: int) -> str:
-    return f"{_LETTERS[letter % len(_LETTERS)]}{digits % 100:02d}"
-
-
-def make_codes(codes: object, arms: Sequence[str]) -> tuple[str, ...] | None:
-    """Return one code per arm: the given ones, random ones for True, None for False."""
-    if codes is None or codes is False:
-        return None
-    if codes is True:
-        made: list[str] = []
-        while len(made) < len(arms):
-            code = _code(secrets.randbelow(len(_LETTERS)), secrets.randbelow(100))
-            made += [code] if code not in made else []
-        return tuple(made)
-    if isinstance(codes, str) or not hasattr(codes, "__iter__"):
-        raise SettingError(f"codes must be True or a list with a code per arm, got {checks.shown(codes)}.")
-    given = tuple(check_text("the code of an arm", code) for code in codes)
-    if len(given) != len(arms) or len(set(given)) < len(given):
-        raise SettingError(f"codes must be {len(arms)} different texts, one per arm, got {checks.shown(list(given))}.")
-    return given
-
-
-def make_design(arms: object, belief: Any, policy: Any, seed: object, units: object, codes: object = None) -> Design:
-    """Return a checked design that can be stored and read back."""
+def make_design(
+    arms: object,
+    belief: Any,
+    policy: Any,
+    seed: object,
+    units: object,
+    codes: object = None,
+    allocation: object = None,
+) -> Design:
+    """Return a checked design that can be stored and read back. Where the seed is None, one is drawn."""
     names = check_arms(arms)
     belief = beliefs.BetaBernoulli(arms=len(names)) if belief is None else belief
     policy = policies.DoubleSampling() if policy is None else policy
@@ -233,7 +207,21 @@ def make_design(arms: object, belief: Any, policy: Any, seed: object, units: obj
     if belief.arms != len(names):
         raise ArmError(f"The belief has {belief.arms} arms, but {len(names)} names were given. Make them agree.")
     known = checks.one_of("units", units, UNITS)
-    return Design(names, belief, policy, checks.seed(seed), known, make_codes(codes, names))
+    limits = None if allocation is None else _check_limits(allocation, names)
+    fixed_seed = secrets.randbits(63) if seed is None else checks.seed(seed)
+    return Design(names, belief, policy, fixed_seed, known, make_codes(codes, names), limits)
+
+
+def _check_limits(allocation: object, names: tuple[str, ...]) -> Allocation:
+    """Return an allocation that these arms can keep, with every arm by its name."""
+    found = check_allocation(allocation).named(names)
+    found.limits(names)
+    if found.at_looks:
+        raise SettingError(
+            "update='look' renews shares at the looks of a stopping rule, and this experiment has none. Leave update "
+            "out to renew them at every decision."
+        )
+    return found
 
 
 def _check_component(what: str, given: Any, module: Any) -> None:

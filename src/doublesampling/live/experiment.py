@@ -1,17 +1,17 @@
 """``ds.Experiment``: a live experiment that returns decisions and stores their outcomes."""
 
-import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Self, Unpack
 
 from numpy.typing import ArrayLike
 
 from doublesampling import checks
+from doublesampling.allocation import Allocation
 from doublesampling.errors import SettingError
 from doublesampling.live import asking, changes, telling
 from doublesampling.live.deciding import check_decidable
-from doublesampling.live.design import Design, check_text, make_design
+from doublesampling.live.design import CreateOptions, Design, check_options, check_text, make_design
 from doublesampling.live.explain import Explanation, explain
 from doublesampling.live.own_classes import trust
 from doublesampling.live.queries import audit
@@ -35,7 +35,6 @@ class Experiment:
     ``create`` makes a new experiment, ``load`` opens a stored one. ``storage`` is ``sqlite:///file`` or
     ``postgresql://...``; the default is the environment variable DOUBLESAMPLING_STORAGE, or a file in the current
     folder. ``actor`` is stored with every row; the default is user@host. Several threads may share one object.
-
     ``session`` is the open session behind the experiment, for the other modules of this package.
     """
 
@@ -56,19 +55,19 @@ class Experiment:
         belief: Any = None,
         policy: Any = None,
         seed: int | None = None,
+        allocation: Allocation | None = None,
         storage: str | Store | None = None,
-        units: str = "once",
-        actor: str | None = None,
-        codes: bool | Sequence[str] = False,
+        **options: Unpack[CreateOptions],
     ) -> Self:
-        """Create an experiment. With ``units="once"``, a unit that is asked for again gets its stored decision.
+        """Create an experiment. ``allocation`` limits the probability with which each arm is chosen.
 
-        With ``codes``, the service shows a code instead of an arm's name to API keys that may not see results: True
-        for random codes, or a list with one code per arm.
-
-        Belief and policy may be of your own classes. The store names where to import them from; see ``load``.
+        Options: ``units="once"`` (default; a unit that is asked for again gets its stored decision) or "many";
+        ``actor``, stored with every row; ``codes`` (True, or one per arm), which the service shows instead of an arm's
+        name to API keys that may not see results. Belief and policy may be of your own classes; the store names where
+        to import them from, see ``load``.
         """
-        design = make_design(arms, belief, policy, secrets.randbits(63) if seed is None else seed, units, codes)
+        units, actor, codes = check_options(options)
+        design = make_design(arms, belief, policy, seed, units, codes, allocation)
         check_decidable(design)
         trust(design.belief, design.policy)
         store = open_store(storage)

@@ -9,7 +9,7 @@ from sqlalchemy.engine import Connection
 
 from doublesampling.live.checkpoints import rebuild
 from doublesampling.live.deciding import digest
-from doublesampling.live.design import resize_belief
+from doublesampling.live.design import Design, resize_belief
 from doublesampling.live.own_classes import is_own, show
 from doublesampling.live.played import fold_belief, split
 from doublesampling.live.queries.log import ExperimentLog, VisibleLog
@@ -32,6 +32,8 @@ class Explanation:
     """Per arm: name, active, observations, mean, sd, probability_optimal, votes, propensity."""
     why: str
     policy: str
+    allocation: str | None
+    """The limits on the propensities; None where there are none."""
     belief: str
     verified: bool
     """Whether the statistics recomputed from the log have the stored digest. Where the decision knew more than 20,000
@@ -47,6 +49,7 @@ class Explanation:
             "arms": list(self.arms),
             "why": self.why,
             "policy": self.policy,
+            "allocation": self.allocation,
             "belief": self.belief,
             "verified": self.verified,
             "unknown_then": self.unknown_then,
@@ -59,7 +62,7 @@ class Explanation:
             f"  unit {d.unit or '-'}, context {d.context if d.context is not None else '-'}",
             f"  known then: {d.observations} outcomes; {self.unknown_then} more came later",
             *(["  VOIDED: not carried out, does not count"] if d.voided else []),
-            f"  {self.belief}, {self.policy}",
+            f"  {self.belief}, {self.policy}{'' if self.allocation is None else f', {self.allocation}'}",
             "",
             "  arm                  outcomes      mean        sd   P(best)   votes   propensity",
         ]
@@ -108,8 +111,9 @@ def explain(session: Session, connection: Connection, receipt: Receipt) -> Expla
     return Explanation(
         decision=receipt,
         arms=table,
-        why=_why(session.design.policy, receipt, arms),
+        why=_why(session.design, receipt, arms),
         policy=show(session.design.policy),
+        allocation=None if session.design.allocation is None else repr(session.design.allocation),
         belief=show(inner),
         verified=verified,
         unknown_then=int(session.read_state().belief_state.observations) - state.observations + retracted,
@@ -117,11 +121,16 @@ def explain(session: Session, connection: Connection, receipt: Receipt) -> Expla
     )
 
 
-def _why(policy: Any, receipt: Receipt, arms: tuple[str, ...]) -> str:
+def _why(design: Design, receipt: Receipt, arms: tuple[str, ...]) -> str:
     """Return the reason for the choice in one or two sentences."""
     leader = int(np.argmax(receipt.probability_optimal))
-    p, n = receipt.probability_optimal[leader], receipt.candidates
-    if is_own(policy):
+    p, n, policy = receipt.probability_optimal[leader], receipt.candidates, design.policy
+    if design.allocation is not None:
+        text = (
+            f"The arm was drawn from the propensities of {show(policy)} within the allocation: {receipt.arm_name!r} "
+            f"had {receipt.propensity:.3f}."
+        )
+    elif is_own(policy):
         chance = "" if np.isnan(receipt.propensity) else f", which it played with probability {receipt.propensity:.3f}"
         text = f"{show(policy)} chose {receipt.arm_name!r}{chance}."
     elif n == 1:

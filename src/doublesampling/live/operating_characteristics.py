@@ -57,6 +57,10 @@ def characteristics(
 ) -> Characteristics:
     """Return the operating characteristics for one assumed truth: the expected reward of each arm."""
     design.check_available()
+    if design.allocation is not None:
+        raise SettingError(
+            f"A design with {design.allocation!r} cannot be simulated here. Simulate it as a trial: ds.Trial."
+        )
     bandit = _world(design, truth, noise)
     wanted = design.usual_horizon if horizon is None else horizon
     length = checks.integer("horizon", wanted, least=1, most=_CELLS)

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from doublesampling.assignment import Assignment, Past, after_decision
 from doublesampling.live.checkpoints import Checkpoint, OutcomeRow, fold_to_snapshot, truncate_state
-from doublesampling.live.deciding import decide_at, digest
+from doublesampling.live.deciding import decide_at, digest, limits_within
 from doublesampling.live.design import resize_belief
 from doublesampling.live.played import fold_belief, split
 from doublesampling.live.queries.log import ExperimentLog, all_decisions
@@ -110,6 +111,7 @@ def replay(session: Session) -> Replay:
     replayer = LogReplayer(fold, outcomes, sorted(row.xid for _, row in stored))
     differences: list[str] = []
     different, most = 0, fold.arms
+    past = Past(0, np.zeros(len(session.design.arms), dtype=np.int64)) if session.design.in_order else None
     for seen, row in stored:
         arms, active, _ = apply_events(session.design, [e for e in events if seen.sees(e.xid)])
         most = max(most, len(arms))
@@ -117,20 +119,30 @@ def replay(session: Session) -> Replay:
         belief = resize_belief(fold, len(arms))
         if len(arms) < most:  # an arm that an earlier snapshot saw, and this one does not see yet
             state = truncate_state(state, belief, replayer)
-        found = _differences(session, row, belief, state, active, replayer.time_at(seen) + row.position)
+        within = limits_within(session.design, arms, active, past)
+        found = _differences(session, row, belief, state, active, replayer.time_at(seen) + row.position, within)
+        past = None if past is None else after_decision(past, row.arm, unpack(row.propensities))
         different += bool(found)
         if found and len(differences) < _MOST:
             differences.append(f"decision {row.number} ({row.id}): {', '.join(found)}")
     return Replay(len(stored), different, tuple(differences))
 
 
-def _differences(session: Session, row: Any, belief: Any, state: Any, active: tuple[int, ...], time: int) -> list[str]:
+def _differences(
+    session: Session,
+    row: Any,
+    belief: Any,
+    state: Any,
+    active: tuple[int, ...],
+    time: int,
+    within: Assignment | None,
+) -> list[str]:
     """Return what differs between a stored decision and the same decision made again."""
     context = None if row.context is None else np.array(json.loads(row.context))
     inner, belief_state, played = split(belief, state, active)
     again = decide_at(
         session.design.policy, inner, belief_state, active, context,
-        seed=session.design.seed, number=row.number, time=time, played=played,
+        seed=session.design.seed, number=row.number, time=time, played=played, within=within,
     )  # fmt: skip
     found = []
     for name, was, now in (

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from doublesampling.assignment import Past
 from doublesampling.evidence import Played
 from doublesampling.live import deciding
 from doublesampling.live.design import Design
@@ -63,6 +64,8 @@ class ExperimentState:
     incarnation: Incarnation
     played_state: PlayedState | None = None
     """What was played so far, kept for policies of one's own."""
+    past: Past | None = None
+    """The decisions so far, where the next one depends on their arms: an allocation with a burn-in or blocks."""
 
     @property
     def played(self) -> Played | None:

@@ -15,6 +15,7 @@ from doublesampling.live.design import Design, resize_belief
 from doublesampling.live.played import PlayedBelief, fold_belief
 from doublesampling.live.queries.experiments import experiment_by_id
 from doublesampling.live.queries.log import ExperimentLog, checkpoint_watermarks
+from doublesampling.live.queries.past_decisions import read_past
 from doublesampling.live.state import Event, ExperimentState, apply_events
 from doublesampling.live.stores.contract import Store
 from doublesampling.live.stores.identity import Incarnation, Moment
@@ -78,8 +79,9 @@ class StateCache:
         if isinstance(belief, OwnBelief):  # a copy, so that its code cannot change the cached state
             state = belief.state_from_json(state.to_json())
         return ExperimentState(
-            arms, active, paused, belief, state, count, seen, len(events), moment.incarnation, played
-        )
+            arms, active, paused, belief, state, count, seen, len(events), moment.incarnation, played,
+            read_past(connection, self._experiment, self._design),
+        )  # fmt: skip
 
     def _reset(self, connection: Connection, moment: Moment) -> None:
         """Drop everything that is cached: the store was restored since the last read."""

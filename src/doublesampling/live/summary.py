@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from doublesampling.live import own_classes
-from doublesampling.live.deciding import decide_at
+from doublesampling.live.deciding import decide_at, limits_within
 from doublesampling.live.design import Design
 from doublesampling.live.queries.tables import arm_counts
 from doublesampling.live.session import Session
@@ -38,6 +38,7 @@ def next_allocation(design: Design, current: ExperimentState, context: Any) -> t
     made = decide_at(
         design.policy, current.belief, current.belief_state, current.active, design.check_context(context),
         seed=design.seed, number=time, time=time, played=current.played,
+        within=limits_within(design, current.arms, current.active, current.past),
     )  # fmt: skip
     return [None if np.isnan(p) else float(p) for p in made.propensities], made.candidates
 
@@ -57,6 +58,7 @@ def summary(session: Session) -> dict[str, Any]:
         "created_by": session.created_by,
         "belief": own_classes.show(session.design.belief),
         "policy": own_classes.show(session.design.policy),
+        "allocation": None if session.design.allocation is None else repr(session.design.allocation),
         "seed": session.design.seed,
         "units": session.design.units,
         "decisions": current.decisions,

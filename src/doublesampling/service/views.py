@@ -35,6 +35,7 @@ def experiment_view(experiment: Experiment, caller: Caller, current: ExperimentS
         units=session.design.units,
         belief=None if hidden else show(session.design.belief),
         policy=None if hidden else show(session.design.policy),
+        allocation=None if hidden or session.design.allocation is None else repr(session.design.allocation),
         created_at=session.created_at,
         created_by=session.created_by,
         results=None if caller.blind else _counts(session, current),

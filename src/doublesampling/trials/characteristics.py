@@ -15,10 +15,6 @@ from doublesampling.rules.trials.bundles import (
     KNOWN,
     KNOWN_SQUARES,
     KNOWN_TOTAL,
-    LOOKS,
-    OUTCOME,
-    SELECTED,
-    SIZE,
     TOTAL,
 )
 from doublesampling.trials.play import Ends
@@ -62,8 +58,8 @@ def to_dataset(
             of = {"long_name": LONG_NAMES[name] + (", equal allocation" if suffix else "")}
             variables[f"{name}{suffix}"] = (dims, values, of)
             variables[f"{name}{suffix}_error"] = (dims, error, {"long_name": f"Monte Carlo error of {name}{suffix}"})
-        sizes = found.ends[:, :, SIZE]
-        variables[f"size_quantile{suffix}"] = (("scenario", "quantile"), np.quantile(sizes, QUANTILES, axis=1).T)
+        quantiles = np.quantile(found.size, QUANTILES, axis=1).T
+        variables[f"size_quantile{suffix}"] = (("scenario", "quantile"), quantiles)
     return xr.Dataset(
         variables,
         coords={"scenario": scenarios, "arm": list(trial.arms), "quantile": list(QUANTILES)},
@@ -97,13 +93,12 @@ def _rmse(errors: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _describe(found: Ends, means: FloatArray, reference: int, belief: Any) -> dict[str, tuple[Any, Any, Any]]:
     """Return every characteristic with its dimensions and its Monte Carlo error."""
-    ends, arms = found.ends, found.arms
-    outcome, selected, size = ends[:, :, OUTCOME], ends[:, :, SELECTED], ends[:, :, SIZE].astype(float)
+    outcome, selected, size, arms = found.outcome, found.selected, found.size.astype(float), found.arms
     count = arms.shape[2]
     one, each = ("scenario",), ("scenario", "arm")
     best = means == means.max(axis=1, keepdims=True)
     chosen = selected[:, :, None] == np.arange(count)
-    values: dict[str, tuple[Any, FloatArray]] = {
+    values: dict[str, tuple[Any, NDArray[Any]]] = {
         "probability_superiority": (one, outcome == SUPERIORITY),
         "probability_equivalence": (one, outcome == EQUIVALENCE),
         "probability_futility": (one, outcome == FUTILITY),
@@ -112,7 +107,7 @@ def _describe(found: Ends, means: FloatArray, reference: int, belief: Any) -> di
         "probability_superior": (each, chosen & (outcome == SUPERIORITY)[:, :, None]),
         "probability_best_selected": (one, (chosen & best[:, None, :]).any(axis=2)),
         "expected_size": (one, size),
-        "expected_looks": (one, ends[:, :, LOOKS]),
+        "expected_looks": (one, found.looks),
         "expected_successes": (one, arms[..., TOTAL].sum(axis=2)),
         "expected_inferior": (one, (arms[..., ASSIGNED] * ~best[:, None, :]).sum(axis=2)),
         "expected_share": (each, arms[..., ASSIGNED] / size[:, :, None]),

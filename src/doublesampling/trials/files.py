@@ -79,7 +79,9 @@ def _component(name: str, content: Any, module: Any, member: str, given: dict[st
     """Return a belief or policy from its class and settings."""
     table = {"class": content} if isinstance(content, str) else _table(name, content)
     wanted = table.pop("class", None)
-    public = {word: found for word, found in vars(module).items() if is_dataclass(found) and hasattr(found, member)}
+    public: dict[str, Any] = {
+        word: found for word, found in vars(module).items() if is_dataclass(found) and hasattr(found, member)
+    }
     if wanted not in public:
         raise SettingError(f"{name} must have a class, one of {', '.join(sorted(public))}, got {shown(wanted)}.")
     return public[wanted](**(given | table))

@@ -18,17 +18,25 @@ from doublesampling.rules.bundles import DirichletPrior, NoState, PairPrior, Pol
 from doublesampling.rules.choose import kinds
 from doublesampling.rules.choose.information_directed import EXTRA_ROWS
 from doublesampling.rules.choose.propensities import mode_scratch
-from doublesampling.rules.looks.bundles import Known, LookRule, look_space, new_report
+from doublesampling.rules.looks.bundles import (
+    ENDED,
+    LOOKS,
+    OUTCOME,
+    SIZE,
+    STATUS,
+    LookRule,
+    look_space,
+    new_batch,
+)
+from doublesampling.rules.looks.entry_points import take_looks
 from doublesampling.rules.optimal_arm.panels import PANEL_NODES
+from doublesampling.rules.optimal_arm.regions import QUICK_BETA
 from doublesampling.rules.trials.bundles import (
     ARM_COLUMNS,
     DIRECT,
-    END_COLUMNS,
-    EQUAL,
     SHARED,
     TrialBlock,
     TrialDesign,
-    TrialRecord,
     TrialSpace,
     TrialState,
     TrialWorld,
@@ -37,7 +45,7 @@ from doublesampling.rules.trials.bundles import (
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-BLOCK = 50
+BLOCK = 20
 """Realizations that a thread plays at a time."""
 _SAMPLES = 1000  # posterior draws of beliefs whose law has no density, where the policy does not say
 
@@ -53,6 +61,7 @@ class Packed(NamedTuple):
     prior: Any
     priors: FloatArray
     design: TrialDesign
+    rules: LookRule
     samples: int
     horizon: int
     arms: int
@@ -61,8 +70,14 @@ class Packed(NamedTuple):
 class Ends(NamedTuple):
     """How every realization ended."""
 
-    ends: IntArray
-    """(scenario, realization, END_COLUMNS)"""
+    outcome: IntArray
+    """(scenario, realization): see rules/looks/bundles.py."""
+    size: IntArray
+    """(scenario, realization): participants."""
+    selected: IntArray
+    """(scenario, realization): the selected arm."""
+    looks: IntArray
+    """(scenario, realization)"""
     arms: FloatArray
     """(scenario, realization, arm, ARM_COLUMNS)"""
 
@@ -77,21 +92,16 @@ def pack(trial: Any, equal: bool) -> Packed:
     if table is not None:
         settings = settings._replace(table=table)
     allocation = trial.allocation or Allocation()
-    sharing = EQUAL if equal else (DIRECT if trial.allocation is None else SHARED)
-    if sharing == SHARED and form == kinds.SAMPLES:
+    sharing = DIRECT if trial.allocation is None else SHARED
+    if sharing == SHARED and form == kinds.SAMPLES and not equal:
         raise SettingError(
             f"The propensities of {policy!r} are not known, so an allocation cannot change them. Use samples=None."
         )
     samples = settings.samples if policy.kind == kinds.INFORMATION_DIRECTED else 0
     if law == laws.SAMPLED:
         samples = settings.samples or _SAMPLES
-    kind = policy.kind
-    if equal:  # one kernel for all policies
-        kind, form, settings = kinds.THOMPSON, kinds.EXACT, settings._replace(table=np.empty((0, 0)))
-        allocation = Allocation()
-    return Packed(
-        law, kind, form, sharing, settings, prior, priors, _design(trial, allocation), samples, trial.horizon, arms
-    )
+    design, rules = _design(trial, Allocation() if equal else allocation, equal), _rules(trial)
+    return Packed(law, policy.kind, form, sharing, settings, prior, priors, design, rules, samples, trial.horizon, arms)
 
 
 def _check_policy(policy: Any, belief: Any) -> None:
@@ -108,62 +118,57 @@ def _prior(belief: Any) -> tuple[int, Any, FloatArray]:
     if isinstance(belief, DirichletCategorical):
         return laws.SAMPLED, DirichletPrior(np.array(state.concentration), belief.discount), none
     if isinstance(belief, Gaussian):
-        parts = [np.array(part) for part in (state.mean, state.root, state.alpha, state.beta)]
+        mean, root, alpha, beta = (np.array(part) for part in (state.mean, state.root, state.alpha, state.beta))
         anchors = belief.anchors if belief.discount < 1.0 else np.empty((0, 2, 3))
-        return laws.STUDENT, WeightsPrior(*parts, belief.known_noise, False, anchors), none
+        return laws.STUDENT, WeightsPrior(mean, root, alpha, beta, belief.known_noise, False, anchors), none
     first, second = (part.copy() for part in state.pair)
     return belief.law, PairPrior(first, second, belief.discount), np.column_stack([first, second])
 
 
-def _design(trial: Any, allocation: Allocation) -> TrialDesign:
-    stopping = trial.stopping
-    if stopping is None:
+def _rules(trial: Any) -> LookRule:
+    if trial.stopping is None:
         never = np.empty(0)
-        rules, looks = LookRule(never, never, never, never, 0.0, 0.0, False, 0), np.empty(0, dtype=np.int64)
-    else:
-        rules = stopping.rule(trial.horizon)
-        looks = np.array(stopping.schedule(trial.horizon), dtype=np.int64)
+        return LookRule(never, never, never, never, 0.0, 0.0, False, 0)
+    found: LookRule = trial.stopping.rule(trial.horizon)
+    return found
+
+
+def _design(trial: Any, allocation: Allocation, equal: bool) -> TrialDesign:
+    looks = () if trial.stopping is None else trial.stopping.schedule(trial.horizon)
     return TrialDesign(
-        looks=looks,
-        rules=rules,
+        looks=np.array(looks, dtype=np.int64),
         control=-1 if trial.control is None else trial.control,
         limits=allocation.limits(trial.arms),
         burn_in=allocation.burn_in,
         block=allocation.block or 0,
         at_looks=allocation.at_looks,
+        equal=equal,
     )
 
 
-def _state(packed: Packed, world: TrialWorld) -> TrialState:
+def _states(packed: Packed, world: TrialWorld, trials: int) -> TrialState:
+    """Return room for what is followed in so many trials."""
     arms, people = packed.arms, packed.horizon
-    longest = world.delay if world.delay >= 0 else world.delays.size - 1
-    sampled = packed.law == laws.SAMPLED
+    ticks = people + (world.delay if world.delay >= 0 else world.delays.size - 1)
+
+    def whole(*shape: int) -> IntArray:
+        return np.zeros((trials, *shape), dtype=np.int64)
+
     return TrialState(
-        known=Known(
-            np.zeros((arms, 3)),
-            np.empty((packed.samples if sampled else 0, arms)),
-            np.zeros(arms, dtype=np.int64),
-            np.ones(arms, dtype=np.bool_),
-            np.zeros(2, dtype=np.int64),
-        ),
-        mean=np.empty((arms, 1)),
-        root=np.empty((arms, 1, 1)),
-        alpha=np.empty(arms),
-        beta=np.empty(arms),
-        one=np.ones(1),
-        work=np.empty(1),
-        concentration=np.empty((arms, world.values.size)),
-        category=np.empty(world.values.size),
-        assigned=np.zeros(arms, dtype=np.int64),
-        left=np.zeros(arms, dtype=np.int64),
-        shares=np.empty(arms),
-        wanted=np.empty(arms),
-        held=np.empty(arms, dtype=np.bool_),
-        head=np.empty(people + longest, dtype=np.int64),
-        tail=np.empty(people + longest, dtype=np.int64),
-        following=np.empty(people, dtype=np.int64),
-        arm=np.empty(people, dtype=np.int64),
-        paid=np.empty(people),
+        mean=np.empty((trials, arms, 1)),
+        root=np.empty((trials, arms, 1, 1)),
+        alpha=np.empty((trials, arms)),
+        beta=np.empty((trials, arms)),
+        concentration=np.empty((trials, arms, world.values.size)),
+        record=np.zeros((trials, arms, ARM_COLUMNS)),
+        assigned=whole(arms),
+        left=whole(arms),
+        shares=np.empty((trials, arms)),
+        head=whole(ticks),
+        tail=whole(ticks),
+        following=whole(people),
+        arm=whole(people),
+        paid=np.empty((trials, people)),
     )
 
 
@@ -187,31 +192,46 @@ def _scratch(packed: Packed, world: TrialWorld) -> Scratch:
     )
 
 
-def play(
-    packed: Packed, worlds: Sequence[TrialWorld], realizations: int, seed: int, threads: int, first: int = 0
-) -> Ends:
+def _space(packed: Packed, world: TrialWorld) -> TrialSpace:
+    return TrialSpace(
+        look=look_space(packed.arms, True),
+        modes=mode_scratch(packed.policy.cap, packed.arms),
+        shares=np.empty(packed.arms),
+        wanted=np.empty(packed.arms),
+        held=np.empty(packed.arms, dtype=np.bool_),
+        one=np.ones(1),
+        work=np.empty(1),
+        category=np.empty(world.values.size),
+    )
+
+
+def play_block(packed: Packed, world: TrialWorld, place: TrialBlock, trials: int) -> Ends:
+    """Return how so many realizations of one scenario end; arrays without a dimension for the scenario."""
+    draws = packed.samples if packed.law == laws.SAMPLED else 0
+    batch, states = new_batch(trials, packed.arms, draws), _states(packed, world, trials)
+    scratch, space = _scratch(packed, world), _space(packed, world)
+    advance = trial_kernel(packed.sharing, packed.kind, packed.form, packed.law)
+    look = take_looks(packed.law)
+    while (batch.progress[:, STATUS] != ENDED).any():
+        advance(place, world, packed.prior, packed.policy, packed.design, batch, states, scratch, space)
+        look(packed.rules, *QUICK_BETA, batch, space.look)
+    at = batch.progress
+    return Ends(at[:, OUTCOME], at[:, SIZE], batch.place[:, 1], at[:, LOOKS], states.record)
+
+
+def play(packed: Packed, worlds: Sequence[TrialWorld], realizations: int, seed: int, threads: int) -> Ends:
     """Return how so many realizations of every scenario end."""
-    ends = np.empty((len(worlds), realizations, END_COLUMNS), dtype=np.int64)
-    arms = np.empty((len(worlds), realizations, packed.arms, ARM_COLUMNS))
-    kernel = trial_kernel(packed.sharing, packed.kind, packed.form, packed.law)
-
-    def play_block(place: tuple[int, int]) -> None:
-        scenario, start = place
-        world, stop = worlds[scenario], min(start + BLOCK, realizations)
-        block = TrialBlock(np.uint64(seed), np.uint64(scenario), first + start, packed.horizon)
-        record = TrialRecord(ends[scenario, start:stop], arms[scenario, start:stop])
-        modes = mode_scratch(packed.policy.cap, packed.arms)
-        space = TrialSpace(look_space(packed.arms, True), modes, new_report(packed.arms))
-        kernel(
-            block, world, packed.prior, packed.policy, packed.design, record, _state(packed, world),
-            _scratch(packed, world), space,
-        )  # fmt: skip
-
     places = [(scenario, start) for scenario in range(len(worlds)) for start in range(0, realizations, BLOCK)]
+
+    def play_one(place: tuple[int, int]) -> Ends:
+        scenario, start = place
+        block = TrialBlock(np.uint64(seed), np.uint64(scenario), start, packed.horizon)
+        return play_block(packed, worlds[scenario], block, min(BLOCK, realizations - start))
+
     if threads == 1 or len(places) == 1:
-        for place in places:
-            play_block(place)
+        found = [play_one(place) for place in places]
     else:
         with ThreadPoolExecutor(max_workers=threads) as pool:
-            list(pool.map(play_block, places))
-    return Ends(ends, arms)
+            found = list(pool.map(play_one, places))
+    joined = (np.concatenate(part) for part in zip(*found, strict=True))
+    return Ends(*(part.reshape(len(worlds), realizations, *part.shape[1:]) for part in joined))

@@ -56,14 +56,13 @@ def simulated_belief(belief: Any) -> type:
 
 def name_scenarios(truths: object) -> dict[Any, Any]:
     """Return scenarios by their name, or by their number."""
+    named: dict[Any, Any]
     if isinstance(truths, Mapping):
         named = {str(name): truth for name, truth in truths.items()}
     elif isinstance(truths, (list, tuple, np.ndarray)):
         named = dict(enumerate(truths))
     else:
-        raise SettingError(
-            f"truths must list scenarios, such as [[0.3, 0.3], [0.3, 0.5]], got {shown(truths)}."
-        )
+        raise SettingError(f"truths must list scenarios, such as [[0.3, 0.3], [0.3, 0.5]], got {shown(truths)}.")
     if not named:
         raise SettingError("truths must list at least one scenario, such as [[0.3, 0.3]], got none.")
     if any(np.ndim(truth) == 0 and isinstance(truth, (int, float, np.number)) for truth in named.values()):
@@ -113,6 +112,8 @@ def _bandit(belief: Any, kind: type, truth: Any) -> Any:
     if kind is Gaussian:
         noise = belief.known_noise
         if np.isnan(noise).any():
-            raise SettingError("This belief does not know the noise: pass truths such as GaussianBandit([0, 1], noise=2).")
-        return GaussianBandit(truth, noise=tuple(noise.tolist()))
+            raise SettingError(
+                "This belief does not know the noise: pass truths such as GaussianBandit([0, 1], noise=2)."
+            )
+        return wanted(truth, noise=tuple(noise.tolist()))
     return wanted(truth)

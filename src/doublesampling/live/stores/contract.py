@@ -89,6 +89,15 @@ class Store:
         yield
 
     @contextmanager
+    def writing_alone(self, experiment: int) -> Iterator[Connection]:
+        """Yield a transaction that no other of this kind overlaps; it sees all that came before it.
+
+        For decisions that depend on all earlier ones of an experiment.
+        """
+        with self.writing() as connection:
+            yield connection
+
+    @contextmanager
     def changing(self) -> Iterator[Connection]:
         """Yield a transaction that may create or change tables, one process at a time."""
         with self.writing() as connection:
@@ -115,11 +124,14 @@ class Store:
                     self._engine, self._process = self.make_engine(), os.getpid()
         return self._engine
 
-    def run_transaction(self, work: Callable[[Connection], T]) -> T:
-        """Return the result of work in a writing transaction; retry where another writer was first."""
+    def run_transaction(self, work: Callable[[Connection], T], *, alone: int | None = None) -> T:
+        """Return the result of work in a writing transaction; retry where another writer was first.
+
+        ``alone`` is an experiment for ``writing_alone``.
+        """
         for turn in range(_ATTEMPTS):
             try:
-                with self.writing() as connection:
+                with self.writing() if alone is None else self.writing_alone(alone) as connection:
                     return work(connection)
             except RestoredError:
                 if turn > _ATTEMPTS // 10:

@@ -31,6 +31,7 @@ _NUMBERS = sa.text("SELECT nextval(:sequence) FROM generate_series(1, :count)")
 _USED = sa.text("SELECT coalesce(max(number), 0) FROM ds_decisions WHERE experiment = :experiment")
 
 _LOCK = 0x646F75626C65  # held while tables are made or changed
+_EXPERIMENT_LOCKS = _LOCK << 8  # one for each experiment whose decisions are made one after another
 
 
 class PostgresStore(Store):
@@ -59,6 +60,26 @@ class PostgresStore(Store):
         with db_errors.translate_errors(self.where), self.engine.begin() as connection:
             connection.info.pop("moment", None)  # left by the last transaction on this connection
             yield connection
+        self.note_commit()
+
+    @contextmanager
+    def writing_alone(self, experiment: int) -> Iterator[Connection]:
+        """Yield a transaction that begins once an advisory lock of the experiment is held, and keep it to the end.
+
+        The lock is of the connection: one of the transaction would be waited for with a snapshot from before.
+        """
+        key = {"key": _EXPERIMENT_LOCKS + experiment}
+        with db_errors.translate_errors(self.where), self.engine.connect() as connection:
+            with connection.begin():
+                connection.execute(sa.text("SELECT pg_advisory_lock(:key)"), key)
+            try:
+                with connection.begin():
+                    connection.info.pop("moment", None)
+                    yield connection
+            finally:
+                if not connection.invalidated:
+                    with connection.begin():
+                        connection.execute(sa.text("SELECT pg_advisory_unlock(:key)"), key)
         self.note_commit()
 
     @contextmanager

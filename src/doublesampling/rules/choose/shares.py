@@ -1,4 +1,4 @@
-"""The exact probability with which a policy would play each arm, for allocations that change it before an arm is drawn."""
+"""The exact probability with which a policy would play each arm, for allocations that change it before the draw."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -46,7 +46,32 @@ class Known(NamedTuple):
     active: BoolArray
     """(arm): whether an arm is in; False once it is dropped."""
     place: IntArray
-    """(2): the control, -1 for none; the arm that a look selected, -1 for none."""
+    """(3): the control, -1 for none; the arm that a look selected, -1 for none; 1 where the control was promoted."""
+
+
+# where a trial is: between looks, at one, at its end, or ended
+RUNNING, DUE, FINAL, ENDED = range(4)
+
+# columns of a trial's progress: where it is, what ended it, looks so far; the next tick and outcome; participants,
+# outcomes on their way, known outcomes; whether shares are to be renewed
+STATUS, OUTCOME, LOOKS, TICK, POINTER, SIZE, WAITING, KNOWN_SO_FAR, RENEW = range(9)
+PROGRESS_COLUMNS = 9
+
+
+class Batch(NamedTuple):
+    """What is known in several trials, the first dimension of every array; see Known and Report."""
+
+    parameters: FloatArray
+    draws: FloatArray
+    counts: IntArray
+    active: BoolArray
+    place: IntArray
+    best: FloatArray
+    remaining: FloatArray
+    better: FloatArray
+    margins: FloatArray
+    progress: IntArray
+    """(trial, PROGRESS_COLUMNS)"""
 
 
 class Report(NamedTuple):
@@ -94,6 +119,17 @@ def look_space(arms: int, quick: bool) -> Space:
     )
 
 
-def new_report(arms: int) -> Report:
-    """Return an empty report."""
-    return Report(np.full(arms, np.nan), np.full(arms, np.nan), np.full(arms, np.nan), np.full(2, np.nan))
+def new_batch(trials: int, arms: int, draws: int) -> Batch:
+    """Return room for so many trials; where arms have laws, no draws are needed."""
+    return Batch(
+        parameters=np.zeros((trials, arms, 3)),
+        draws=np.empty((trials, draws, arms)),
+        counts=np.zeros((trials, arms), dtype=np.int64),
+        active=np.ones((trials, arms), dtype=np.bool_),
+        place=np.tile(np.array([-1, -1, 0]), (trials, 1)),
+        best=np.full((trials, arms), np.nan),
+        remaining=np.full((trials, arms), np.nan),
+        better=np.full((trials, arms), np.nan),
+        margins=np.full((trials, 2), np.nan),
+        progress=np.zeros((trials, PROGRESS_COLUMNS), dtype=np.int64),
+    )

@@ -1,4 +1,4 @@
-"""What Python calls of the looks: compiled for one law, right to 1e-9."""
+"""What Python calls of the looks, compiled for one law."""
 
 import functools
 from collections.abc import Callable
@@ -6,38 +6,69 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules import laws
 from doublesampling.rules.cached import kept_for
-from doublesampling.rules.looks.bundles import Known, LookRule, Report, Space, look_space, new_report
-from doublesampling.rules.looks.look import take_look, with_margin
+from doublesampling.rules.looks.bundles import (
+    CONTINUE,
+    DUE,
+    ENDED,
+    FINAL,
+    LOOKS,
+    MAXIMUM,
+    OUTCOME,
+    RENEW,
+    RUNNING,
+    STATUS,
+    Batch,
+    Known,
+    LookRule,
+    Report,
+    Space,
+    look_space,
+    new_batch,
+)
+from doublesampling.rules.looks.look import fill_best, gather, highest, take_look
 from doublesampling.rules.optimal_arm.regions import EXACT
 
 FloatArray = NDArray[np.float64]
 
 
 @functools.cache
-def _take_look(law: int) -> Callable[..., int]:
+def take_looks(law: int) -> Callable[[LookRule, float, float, Batch, Space], None]:
+    """Return the function that takes the looks that are due in several trials, and ends those that are over.
+
+    It takes the rule, the fineness of the quadrature, the trials, and work space, quick or exact.
+    """
+
     @kept_for(law)
-    def look_at(look: int, rules: LookRule, known: Known, space: Space, report: Report) -> int:
-        return take_look(law, look, rules, EXACT, known, space, report)
+    def take(rules: LookRule, fall: float, width: float, batch: Batch, space: Space) -> None:
+        fineness = (fall, width)
+        for r in range(batch.progress.shape[0]):
+            at = batch.progress[r]
+            if at[STATUS] != DUE and at[STATUS] != FINAL:
+                continue
+            known = Known(batch.parameters[r], batch.draws[r], batch.counts[r], batch.active[r], batch.place[r])
+            report = Report(batch.best[r], batch.remaining[r], batch.better[r], batch.margins[r])
+            outcome = CONTINUE
+            if at[LOOKS] < rules.superiority.size:
+                # at the end, outcomes that were lost may leave looks: the last one is taken
+                look = at[LOOKS] if at[STATUS] == DUE else rules.superiority.size - 1
+                outcome = take_look(law, look, rules, fineness, known, space, report)
+                at[LOOKS] += 1
+                at[RENEW] = 1
+            if at[STATUS] == FINAL and outcome == CONTINUE:
+                outcome = MAXIMUM
+                fill_best(law, gather(known, space), fineness, known, space, report.remaining)
+                known.place[1] = highest(report.remaining)
+            at[OUTCOME] = outcome
+            at[STATUS] = RUNNING if outcome == CONTINUE else ENDED
 
-    return look_at
+    return take
 
 
-def look_at(law: int, look: int, rules: LookRule, known: Known) -> tuple[int, Report]:
-    """Return what a look says and its probabilities; known.active and known.place change."""
-    report = new_report(known.active.size)
-    outcome = _take_look(law)(look, rules, known, look_space(known.active.size, False), report)
-    return outcome, report
-
-
-@functools.cache
-def _with_margin(law: int) -> Callable[..., float]:
-    @kept_for(law)
-    def find(count: int, control: int, margin: float, fall: float, width: float, known: Known, space: Space) -> float:
-        return with_margin(law, count, control, margin, (fall, width), known, space)
-
-    return find
+def look_at(law: int, rules: LookRule, batch: Batch) -> None:
+    """Take one look, right to 1e-9."""
+    batch.progress[0, STATUS] = DUE
+    take_looks(law)(rules, *EXACT, batch, look_space(batch.counts.shape[1], False))
 
 
 def probability_with_margin(
@@ -47,10 +78,10 @@ def probability_with_margin(
 
     ``control`` is -1 for none. A fineness other than EXACT takes equal steps where they resolve the laws.
     """
-    arms = parameters.shape[0]
-    space = look_space(arms, fineness != EXACT)
-    space.parameters[:] = parameters
-    nothing = np.zeros(arms, dtype=np.int64)
-    known = Known(parameters, np.empty((0, arms)), nothing, np.ones(arms, dtype=np.bool_), nothing[:2])
-    assert law != laws.SAMPLED
-    return _with_margin(law)(arms, control, margin, *fineness, known, space)
+    arms, never, always = parameters.shape[0], np.full(1, np.nan), np.full(1, 2.0)
+    within, none = (always, never) if control < 0 else (never, always)
+    batch = new_batch(1, arms, 0)
+    batch.parameters[0], batch.place[0, 0], batch.progress[0, STATUS] = parameters, control, DUE
+    rules = LookRule(never, never, within, none, margin, margin, False, 0)
+    take_looks(law)(rules, *fineness, batch, look_space(arms, fineness != EXACT))
+    return float(batch.margins[0, 0 if control < 0 else 1])

@@ -91,7 +91,9 @@ def _all_within(
 
 
 @specialised(rule)
-def _none_above(law: Constant, parameters: FloatArray, arms: FloatArray, control: int, margin: float, z: float) -> float:
+def _none_above(
+    law: Constant, parameters: FloatArray, arms: FloatArray, control: int, margin: float, z: float
+) -> float:
     """The integrand of "no arm above the control by the margin"."""
     first, second, third = parameters[control, 0], parameters[control, 1], parameters[control, 2]
     fall = laws.log_fall(law, first, second, third, z - arms[control, CENTRE])

@@ -1,7 +1,10 @@
 """Which arm the next participant gets: by the policy, or from its shares within the limits of an allocation."""
 
+import numpy as np
+from numpy.typing import NDArray
+
 from doublesampling.rules import laws, two_parameter_laws
-from doublesampling.rules.allocate import allocate
+from doublesampling.rules.allocate import Limits, allocate
 from doublesampling.rules.bundles import Policy, Scratch
 from doublesampling.rules.choose import kinds
 from doublesampling.rules.choose.choose import choose
@@ -9,31 +12,33 @@ from doublesampling.rules.choose.shares import fill_policy_shares
 from doublesampling.rules.compiled import rule, spliced
 from doublesampling.rules.draws import Address
 from doublesampling.rules.looks import from_draws
+from doublesampling.rules.looks.bundles import Known
 from doublesampling.rules.looks.look import gather
 from doublesampling.rules.permuted_blocks import compose_block, draw_arm, fill_block, fill_burn_in
 from doublesampling.rules.specialise import Constant, specialised
 from doublesampling.rules.steps import student_optimality
-from doublesampling.rules.trials.bundles import DIRECT, EQUAL, TrialDesign, TrialSpace, TrialState
+from doublesampling.rules.trials.bundles import DIRECT, TrialSpace
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 
 @specialised(spliced)
 def fill_shares_or_choose(
     sharing: Constant, kind: Constant, form: Constant, law: Constant, address: Address, policy: Policy,
-    design: TrialDesign, state: TrialState, scratch: Scratch, space: TrialSpace,
+    known: Known, limits: Limits, scratch: Scratch, space: TrialSpace,
 ) -> int:  # fmt: skip
     """Fill the shares of all arms; where the policy decides directly, return its arm instead (else -1).
 
     Dropped arms have no share: the policy sees those that remain.
     """
-    known, look = state.known, space.look
+    look, shares = space.look, space.shares
     count = gather(known, look)
     chosen = -1
-    if sharing == EQUAL:
-        for a in range(state.shares.size):
-            state.shares[a] = 1.0 / count if known.active[a] else 0.0
-    elif count == 1:
-        for a in range(state.shares.size):
-            state.shares[a] = 1.0 if known.active[a] else 0.0
+    if count == 1:
+        for a in range(shares.size):
+            shares[a] = 1.0 if known.active[a] else 0.0
         chosen = look.which[0]
     else:
         for i in range(count):
@@ -63,35 +68,54 @@ def fill_shares_or_choose(
             place, _ = choose(kind, form, law, policy, address, part)
             chosen = look.which[place]
         else:
-            for a in range(state.wanted.size):
-                state.wanted[a] = 0.0
-            found = state.shares[:count]
+            for a in range(shares.size):
+                space.wanted[a] = 0.0
+            found = shares[:count]
             fill_policy_shares(kind, form, law, policy, address, part, space.modes, found)
             for i in range(count):
-                state.wanted[look.which[i]] = found[i]
-            allocate(state.wanted, known.active, design.limits, state.shares, state.held)
+                space.wanted[look.which[i]] = found[i]
+            allocate(space.wanted, known.active, limits, shares, space.held)
     return chosen
 
 
 @rule
-def draw_from_shares(address: Address, design: TrialDesign, state: TrialState) -> int:
-    """Draw an arm from the current shares, in permuted blocks where the design has some."""
-    if design.block <= 0:
-        return draw_arm(address, state.shares)
+def share_equally(active: BoolArray, shares: FloatArray) -> None:
+    """The same share for all remaining arms."""
+    count = 0
+    for a in range(active.size):
+        count += active[a]
+    for a in range(active.size):
+        shares[a] = 1.0 / count if active[a] else 0.0
+
+
+@rule
+def draw_from_shares(address: Address, block: int, shares: FloatArray, left: IntArray, wanted: FloatArray) -> int:
+    """Draw an arm from its share, in permuted blocks where they have a length; left : slots of the current one."""
+    if block <= 0:
+        return draw_arm(address, shares)
     total = 0
-    for a in range(state.left.size):
-        total += state.left[a]
+    for a in range(left.size):
+        total += left[a]
     if total == 0:
-        compose_block(address, state.shares, design.block, state.left)
-    fill_block(state.left, state.wanted)
-    arm = draw_arm(address, state.wanted)
-    state.left[arm] -= 1
+        compose_block(address, shares, block, left)
+    fill_block(left, wanted)
+    arm = draw_arm(address, wanted)
+    left[arm] -= 1
     return arm
 
 
 @rule
-def draw_in_burn_in(address: Address, design: TrialDesign, state: TrialState) -> int:
+def draw_in_burn_in(address: Address, per_arm: int, assigned: IntArray, active: BoolArray, wanted: FloatArray) -> int:
     """Draw an arm of the burn-in; -1 where it is over."""
-    if design.burn_in > 0 and fill_burn_in(state.assigned, state.known.active, design.burn_in, state.wanted):
-        return draw_arm(address, state.wanted)
+    if per_arm > 0 and fill_burn_in(assigned, active, per_arm, wanted):
+        return draw_arm(address, wanted)
     return -1
+
+
+@rule
+def end_block_of_dropped(active: BoolArray, left: IntArray) -> None:
+    """End a block that has slots of a dropped arm."""
+    for a in range(active.size):
+        if not active[a] and left[a] > 0:
+            for b in range(active.size):
+                left[b] = 0

@@ -7,19 +7,18 @@ from numpy.typing import NDArray
 
 from doublesampling.rules.allocate import Limits
 from doublesampling.rules.choose.propensities import ModeScratch
-from doublesampling.rules.looks.bundles import Known, LookRule, Report, Space
+from doublesampling.rules.looks.bundles import Space
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
-# how participants get their arm: by the policy itself, by its shares within the limits of an allocation, or all alike
-DIRECT, SHARED, EQUAL = range(3)
+# how participants get their arm: by the policy itself, or by its shares within the limits of an allocation
+DIRECT, SHARED = range(2)
 
-# columns of an ended trial, and of each of its arms
-OUTCOME, SIZE, SELECTED, LOOKS = range(4)
+# columns of every arm's record: participants, sum of outcomes; known outcomes, their sum, their sum of squares
 ASSIGNED, TOTAL, KNOWN, KNOWN_TOTAL, KNOWN_SQUARES = range(5)
-END_COLUMNS, ARM_COLUMNS = 4, 5
+ARM_COLUMNS = 5
 
 
 class TrialBlock(NamedTuple):
@@ -59,7 +58,6 @@ class TrialDesign(NamedTuple):
 
     looks: IntArray
     """(look): known outcomes at which there is a look."""
-    rules: LookRule
     control: int
     """-1 for none."""
     limits: Limits
@@ -68,31 +66,31 @@ class TrialDesign(NamedTuple):
     """0 where there are no permuted blocks."""
     at_looks: bool
     """Whether shares are renewed at looks only."""
+    equal: bool
+    """Whether all remaining arms have the same share, whatever the policy."""
 
 
 class TrialState(NamedTuple):
-    """What is known of the arms, and what is on its way."""
+    """What is followed in one trial beside what looks know; with a first dimension, in several.
 
-    known: Known
+    ``mean`` to ``concentration`` belong to beliefs that need them.
+    """
+
     mean: FloatArray
     """(arm, 1), with the next three: Normal-Inverse-Gamma laws."""
     root: FloatArray
     alpha: FloatArray
     beta: FloatArray
-    one: FloatArray
-    """(1): the context of a belief that sees none."""
-    work: FloatArray
     concentration: FloatArray
-    """(arm, category), and its work space (category)."""
-    category: FloatArray
+    """(arm, category)"""
+    record: FloatArray
+    """(arm, ARM_COLUMNS)"""
     assigned: IntArray
     """(arm): participants so far."""
     left: IntArray
     """(arm): slots that are left of a block."""
     shares: FloatArray
-    """(arm): the current shares; policy's own before; and which are held."""
-    wanted: FloatArray
-    held: BoolArray
+    """(arm): the current shares."""
     head: IntArray
     """(time): the first outcome that becomes known then, -1 for none; and the last."""
     tail: IntArray
@@ -109,13 +107,15 @@ class TrialSpace(NamedTuple):
 
     look: Space
     modes: ModeScratch
-    report: Report
-
-
-class TrialRecord(NamedTuple):
-    """How every realization ended."""
-
-    ends: IntArray
-    """(realization, END_COLUMNS)"""
-    arms: FloatArray
-    """(realization, arm, ARM_COLUMNS): participants, sum of outcomes; known outcomes, their sum, sum of squares."""
+    shares: FloatArray
+    """(arm): new shares."""
+    wanted: FloatArray
+    """(arm): the policy's own shares."""
+    held: BoolArray
+    """(arm): which shares are at a limit."""
+    one: FloatArray
+    """(1): the context of a belief that sees none."""
+    work: FloatArray
+    """(1)"""
+    category: FloatArray
+    """(category)"""

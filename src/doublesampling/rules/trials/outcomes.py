@@ -1,24 +1,30 @@
 """Outcomes of participants: what an arm pays, when it becomes known, and what is learned from it."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from doublesampling.rules import dirichlet, laws, posterior, two_parameter_laws, worlds
-from doublesampling.rules.bundles import DirichletPrior, PairPrior, WeightsPrior
 from doublesampling.rules.compiled import rule, spliced
 from doublesampling.rules.draws import DELAY, DROPOUT, Address, uniform
+from doublesampling.rules.looks.bundles import Known
 from doublesampling.rules.specialise import Constant, specialised
-from doublesampling.rules.trials.bundles import TrialState, TrialWorld
+from doublesampling.rules.trials.bundles import TrialSpace, TrialState, TrialWorld
 
-Prior = PairPrior | WeightsPrior | DirichletPrior
+IntArray = NDArray[np.int64]
+Prior = Any
+"""PairPrior, WeightsPrior or DirichletPrior, as the law wants."""
 
 
 @specialised(spliced)
-def begin_trial(law: Constant, prior: Prior, control: int, state: TrialState) -> None:
+def begin_trial(law: Constant, prior: Prior, control: int, known: Known, state: TrialState) -> None:
     """Put all arms at their prior, all of them active, and nothing on its way."""
-    known = state.known
     for a in range(known.active.size):
         known.active[a] = True
         known.counts[a] = state.assigned[a] = state.left[a] = 0
+        for i in range(state.record.shape[1]):
+            state.record[a, i] = 0.0
         if law == laws.STUDENT:
             state.mean[a, 0], state.root[a, 0, 0] = prior.mean[a, 0], prior.root[a, 0, 0]
             state.alpha[a], state.beta[a] = prior.alpha[a], prior.beta[a]
@@ -27,7 +33,7 @@ def begin_trial(law: Constant, prior: Prior, control: int, state: TrialState) ->
                 state.concentration[a, k] = prior.concentration[a, k]
         else:
             known.parameters[a, 0], known.parameters[a, 1] = prior.first[a], prior.second[a]
-    known.place[0], known.place[1] = control, -1
+    known.place[0], known.place[1], known.place[2] = control, -1, 0
     for t in range(state.head.size):
         state.head[t] = -1
 
@@ -61,29 +67,30 @@ def time_until_known(world: TrialWorld, address: Address) -> int:
 
 
 @rule
-def put_off(participant: int, when: int, state: TrialState) -> None:
+def put_off(participant: int, when: int, head: IntArray, tail: IntArray, following: IntArray) -> None:
     """Add a participant's outcome to those that become known at a time, after the others."""
-    state.following[participant] = -1
-    if state.head[when] < 0:
-        state.head[when] = participant
+    following[participant] = -1
+    if head[when] < 0:
+        head[when] = participant
     else:
-        state.following[state.tail[when]] = participant
-    state.tail[when] = participant
+        following[tail[when]] = participant
+    tail[when] = participant
 
 
 @specialised(spliced)
-def learn(law: Constant, prior: Prior, arm: int, paid: float, state: TrialState) -> None:
+def learn(
+    law: Constant, prior: Prior, arm: int, paid: float, known: Known, state: TrialState, space: TrialSpace
+) -> None:
     """Update what is known by one outcome."""
-    known = state.known
     known.counts[arm] += 1
     if law == laws.STUDENT:
         if prior.anchors.shape[0] > 0:
             for a in range(state.alpha.size):
                 state.alpha[a], state.beta[a] = posterior.nig_forget(
-                    state.mean[a], state.root[a], state.alpha[a], state.beta[a], prior.anchors[a], state.work
+                    state.mean[a], state.root[a], state.alpha[a], state.beta[a], prior.anchors[a], space.work
                 )
         state.alpha[arm], state.beta[arm] = posterior.nig_update(
-            state.mean[arm], state.root[arm], state.alpha[arm], state.beta[arm], state.one, paid, state.work
+            state.mean[arm], state.root[arm], state.alpha[arm], state.beta[arm], space.one, paid, space.work
         )
     elif law == laws.SAMPLED:
         dirichlet.learn(state.concentration, prior.concentration, prior.discount, arm, int(paid))
@@ -93,16 +100,18 @@ def learn(law: Constant, prior: Prior, arm: int, paid: float, state: TrialState)
 
 
 @specialised(spliced)
-def fill_known(law: Constant, prior: Prior, address: Address, world: TrialWorld, state: TrialState) -> None:
+def fill_known(
+    law: Constant, prior: Prior, address: Address, world: TrialWorld, known: Known, state: TrialState, space: TrialSpace
+) -> None:
     """Fill the marginals, or posterior draws, from what was learned."""
-    known = state.known
+    arms = known.active.size
     if law == laws.STUDENT:
-        for a in range(known.active.size):
+        for a in range(arms):
             location, scale, freedom = posterior.nig_marginal(
-                state.mean[a], state.root[a], state.alpha[a], state.beta[a], prior.noise[a], state.one
+                state.mean[a], state.root[a], state.alpha[a], state.beta[a], prior.noise[a], space.one
             )
             known.parameters[a, 0], known.parameters[a, 1], known.parameters[a, 2] = location, scale, freedom
     elif law == laws.SAMPLED:
-        dirichlet.fill_reward_draws(state.concentration, world.values, address, state.category, known.draws)
-        for a in range(known.active.size):
+        dirichlet.fill_reward_draws(state.concentration, world.values, address, space.category, known.draws)
+        for a in range(arms):
             known.parameters[a, 0] = dirichlet.mean_value(state.concentration[a], world.values)

@@ -121,6 +121,7 @@ def _explain(experiment: Experiment, which: str) -> DecisionExplanation:
         arms=[ArmAtDecision(**arm) for arm in finite],
         why=found.why,
         policy=found.policy,
+        allocation=found.allocation,
         belief=found.belief,
         verified=found.verified,
         unknown_then=found.unknown_then,

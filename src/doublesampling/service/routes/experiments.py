@@ -5,6 +5,7 @@ from typing import Any
 from fastapi import APIRouter, Response
 
 from doublesampling import beliefs, policies
+from doublesampling.allocation import Allocation
 from doublesampling.errors import DoubleSamplingError, NameTakenError, SettingError
 from doublesampling.live import design
 from doublesampling.live.experiment import Experiment
@@ -57,6 +58,7 @@ def _create(state: ServiceState, caller: Caller, body: NewExperiment) -> Experim
             seed=body.seed,
             units=body.units,
             codes=body.codes,
+            allocation=None if body.allocation is None else Allocation(**body.allocation.model_dump()),
             storage=state.store,
             actor=caller.actor,
         )

@@ -81,6 +81,7 @@ class DecisionExplanation(BaseModel):
     arms: list[ArmAtDecision]
     why: str
     policy: str
+    allocation: str | None = Field(description="limits on the shares of arms; null where there are none")
     belief: str
     verified: bool = Field(description="whether the statistics recomputed from the log have the stored digest")
     unknown_then: int = Field(description="outcomes that count now and that the decision did not know")

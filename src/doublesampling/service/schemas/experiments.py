@@ -15,6 +15,36 @@ class ComponentSpec(Request):
     settings: dict[str, Any] = Field(default={}, examples=[{"horizon": 400}])
 
 
+Share = Annotated[float, Field(ge=0, le=1)]
+ControlRule = Literal["sqrt", "match"]
+
+
+class AllocationSpec(Request):
+    """Limits on the probability with which each arm is chosen. Arms are given by name."""
+
+    floor: Annotated[
+        float, Field(ge=0, le=0.5, description="least share of every arm; the policy divides the rest")
+    ] = 0
+    minimum: Share | dict[Text, Share] | None = Field(
+        default=None, description="lower limit of a share, for all arms or by arm; other shares are rescaled"
+    )
+    cap: Share | dict[Text, Share] | None = Field(default=None, description="upper limit of a share")
+    fixed: dict[Text, Share | ControlRule] | None = Field(
+        default=None, description="shares that stay as they are", examples=[{"placebo": 0.3}]
+    )
+    control: Text | dict[Text, Share | ControlRule] | None = Field(
+        default=None,
+        description="the control arm, alone or with its share: sqrt (the default), match, or a number",
+        examples=[{"placebo": "sqrt"}],
+    )
+    burn_in: Annotated[int, Field(ge=0, le=10**9)] = Field(
+        default=0, description="decisions per arm before the policy is asked, in permuted blocks"
+    )
+    block: Annotated[int, Field(ge=2, le=10**6)] | None = Field(
+        default=None, description="decide in permuted blocks of so many decisions"
+    )
+
+
 class NewExperiment(Request):
     """The design of a new experiment."""
 
@@ -22,6 +52,7 @@ class NewExperiment(Request):
     arms: Annotated[list[Text], Field(min_length=2, max_length=200)]
     belief: ComponentSpec | None = None
     policy: ComponentSpec | None = None
+    allocation: AllocationSpec | None = None
     seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
     units: Literal["once", "many"] = "once"
     codes: bool | Annotated[list[Text], Field(min_length=2, max_length=200)] = Field(
@@ -77,6 +108,7 @@ class ExperimentView(BaseModel):
     units: str
     belief: str | None = Field(description="null for blind keys where arms have codes: settings may reveal the arms")
     policy: str | None
+    allocation: str | None = Field(description="limits on the shares of arms; null where there are none, or hidden")
     created_at: datetime.datetime
     created_by: str
     results: ExperimentCounts | None

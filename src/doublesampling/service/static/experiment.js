@@ -153,7 +153,7 @@ function headline(state, live) {
     h("dl", { class: "facts" }, fact("decisions", count(r.decisions), "n-decisions"),
       fact("outcomes", count(r.outcomes), "n-outcomes"), fact("waiting", count(r.waiting), "n-waiting"),
       r.history > 0 && fact("imported", count(r.history)), overview.horizon && fact("planned", count(overview.horizon)),
-      h("div", { class: "fact wide" }, h("dt", {}, "design"), h("dd", {}, h("code", {}, `${view.policy} on ${view.belief}`))), live),
+      h("div", { class: "fact wide" }, h("dt", {}, "design"), h("dd", {}, h("code", {}, `${view.policy} on ${view.belief}${view.allocation ? `, ${view.allocation}` : ""}`))), live),
   ];
 }
 
