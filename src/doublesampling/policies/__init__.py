@@ -12,7 +12,8 @@ from doublesampling.policies.greedy import EpsilonGreedy, Greedy, Oracle
 from doublesampling.policies.index_policies import IMED, KLUCB, UCB1
 from doublesampling.policies.information_directed import InformationDirected
 from doublesampling.policies.lin_ucb import LinUCB
-from doublesampling.policies.thompson import ThompsonSampling
+from doublesampling.policies.relaxation import InformationRelaxation
+from doublesampling.policies.thompson import EpsilonThompson, ThompsonSampling
 from doublesampling.policies.top_two import TopTwo
 
 __all__ = [
@@ -25,9 +26,11 @@ __all__ = [
     "CompiledPolicy",
     "DoubleSampling",
     "EpsilonGreedy",
+    "EpsilonThompson",
     "FiniteHorizonGittins",
     "Greedy",
     "InformationDirected",
+    "InformationRelaxation",
     "LinUCB",
     "Oracle",
     "Policy",

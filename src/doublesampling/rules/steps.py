@@ -85,7 +85,7 @@ def beta_step(
         recurrence.tracked_optimality(state.track, p)
     elif family == CARRIED:
         carried_densities.carried_optimality(parameters, p, scratch.survey, state.panels, state.notes)
-    elif kind == kinds.DOUBLE_SAMPLING or kind == kinds.TOP_TWO:
+    elif kind in (kinds.DOUBLE_SAMPLING, kinds.TOP_TWO, kinds.EPSILON_THOMPSON):
         quadrature.probability_optimal(laws.BETA, parameters, QUICK_BETA, p, scratch.survey, scratch.panel)
     number = 1
     if family == TRACKED and kind == kinds.THOMPSON:
@@ -135,7 +135,7 @@ def pairs_step(
     for a in range(truth.size):
         truth[a] = stage[a]
         best = max(best, truth[a])
-    if kind == kinds.DOUBLE_SAMPLING or kind == kinds.TOP_TWO:
+    if kind in (kinds.DOUBLE_SAMPLING, kinds.TOP_TWO, kinds.EPSILON_THOMPSON):
         two_parameter_laws.fill_optimality(law, parameters, scratch.p, scratch.survey, scratch.panel)
     arm, number = choose(kind, form, law, policy, address, scratch)
     paid = two_parameter_laws.pay(law, truth[arm], arm, address)
@@ -205,7 +205,7 @@ def linear_step(
     """
     state: WeightsState = scratch.state
     best = look(address, world, prior, scratch)
-    if kind == kinds.DOUBLE_SAMPLING or kind == kinds.TOP_TWO:
+    if kind in (kinds.DOUBLE_SAMPLING, kinds.TOP_TWO, kinds.EPSILON_THOMPSON):
         student_optimality(scratch.parameters, scratch.p, scratch.survey, scratch.panel)
     arm, number = choose(kind, form, law, policy, address, scratch)
     if world.pays == worlds.GAUSSIAN:
@@ -247,14 +247,14 @@ def categories_step(
     """Rewards in categories: sampling one as the paper writes it. The arm, N and the reward."""
     state: DirichletState = scratch.state
     concentration = state.concentration
-    if kind == kinds.GREEDY or kind == kinds.EPSILON_GREEDY:
+    if kind in (kinds.GREEDY, kinds.EPSILON_GREEDY, kinds.EPSILON_THOMPSON):
         for a in range(scratch.p.size):
             scratch.parameters[a, 0] = dirichlet.mean_value(concentration[a], world.values)
-    elif kind == kinds.THOMPSON:
+    if kind == kinds.THOMPSON:
         dirichlet.fill_reward_draws(concentration, world.values, address, state.shares, scratch.samples[:1])
-    elif kind != kinds.ORACLE:
+    elif kind != kinds.ORACLE and kind != kinds.GREEDY and kind != kinds.EPSILON_GREEDY:
         dirichlet.fill_reward_draws(concentration, world.values, address, state.shares, scratch.samples)
-    if kind == kinds.DOUBLE_SAMPLING or kind == kinds.TOP_TWO:
+    if kind in (kinds.DOUBLE_SAMPLING, kinds.TOP_TWO, kinds.EPSILON_THOMPSON):
         dirichlet.count_best(scratch.samples, scratch.p, scratch.votes)
     arm, number = choose(kind, form, laws.SAMPLED, policy, address, scratch)
     category = worlds.category_of_reward(world.chances[arm], arm, address)

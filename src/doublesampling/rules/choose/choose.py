@@ -27,9 +27,11 @@ from doublesampling.rules.choose.candidates import (
 from doublesampling.rules.choose.gittins import fill_gittins
 from doublesampling.rules.choose.information_directed import directed_choice, tally_draws, tally_exactly
 from doublesampling.rules.choose.mode import draw_candidates, explore, mode
+from doublesampling.rules.choose.relaxation import fill_relaxed
 from doublesampling.rules.compiled import inlined, rule, spliced
 from doublesampling.rules.draws import (
     CANDIDATES,
+    EXPLORATION,
     OPTIMALITY,
     POSTERIOR,
     TIES,
@@ -63,6 +65,11 @@ def choose(
         arm = second_of_two(
             address, one_candidate(policy, address, scratch.p, scratch.votes), policy.setting, scratch.p
         )
+    elif kind == kinds.EPSILON_THOMPSON:
+        fill_values(kind, form, law, policy, address, scratch)
+        arm = mode(scratch.values, policy.first_of_ties, address)
+        if uniform(address, EXPLORATION, np.uint64(0)) < policy.setting:
+            arm = one_candidate(policy, address, scratch.p, scratch.votes)
     elif kind == kinds.INFORMATION_DIRECTED:
         fill_tally(form, law, address, scratch)
         arm = directed_choice(address, scratch.tally)
@@ -137,6 +144,8 @@ def fill_values(
         fill_indices(kind, parameters, scratch.priors, float(address[3]), values)
     elif kind == kinds.GITTINS:
         fill_gittins(parameters, scratch.priors, policy, float(address[3]), values)
+    elif kind == kinds.RELAXATION:
+        fill_relaxed(parameters, policy.horizon, address, values)
     elif kind == kinds.BAYES_UCB:
         if law == laws.SAMPLED:
             for a in range(values.size):

@@ -9,6 +9,8 @@ it is the root of D in c (Bradt, Johnson and Karlin, 1956; Kaufmann, 2018). D is
 pieces, so Newton's method from the left ends at the root.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -89,20 +91,18 @@ def _root(here: float, after: float, earlier: float, known: bool) -> float:
     slope = after - here - bend
     inside = max(slope * slope - 4.0 * bend * here, 0.0)
     # the smaller root of bend x^2 + slope x + here, in the form that does not cancel
-    found = 2.0 * here / (-slope + np.sqrt(inside))
+    found = 2.0 * here / (-slope + math.sqrt(inside))
     return min(max(found, 0.0), 1.0)
 
 
 @rule
-def fill_gittins(
-    parameters: FloatArray, priors: FloatArray, policy: Policy, time: float, values: FloatArray
-) -> None:
+def fill_gittins(parameters: FloatArray, priors: FloatArray, policy: Policy, time: float, values: FloatArray) -> None:
     """The index of every arm from the policy's table (prior, place), whose last row stands for all further arms."""
     left = int(max(policy.horizon - time + 1.0, 1.0))  # a horizon that has passed: the last decision, again and again
     for a in range(values.size):
         alpha, beta = parameters[a, 0], parameters[a, 1]
-        wins = int(round(alpha - priors[a, 0]))
-        count = wins + int(round(beta - priors[a, 1]))
+        wins = math.floor(alpha - priors[a, 0] + 0.5)
+        count = wins + math.floor(beta - priors[a, 1] + 0.5)
         if left == 1:
             values[a] = alpha / (alpha + beta)
         else:

@@ -13,6 +13,8 @@ IMED = 9
 LIN_UCB = 10
 INFORMATION_DIRECTED = 11
 GITTINS = 12
+EPSILON_THOMPSON = 13
+RELAXATION = 14
 
 # forms of a policy, constants of the compiled code like its kind: how double sampling counts its candidates (from a
 # table of N for two arms, from a table of p_FA, from p_FA itself, from the decisions left), or whether samples are used
@@ -21,7 +23,7 @@ EXACT, TWO_ARM_TABLE, TABLE, FALSE_ALARM, UNTIL_HORIZON, SAMPLES = range(6)
 
 def needs_optimality(kind: int) -> bool:
     """Whether a policy looks at p, the probability of each arm being the best."""
-    return kind in (DOUBLE_SAMPLING, TOP_TWO)
+    return kind in (DOUBLE_SAMPLING, TOP_TWO, EPSILON_THOMPSON)
 
 
 def follows_recurrence(kind: int, samples: int) -> bool:

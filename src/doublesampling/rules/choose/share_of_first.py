@@ -10,6 +10,7 @@ from doublesampling.rules.choose import kinds
 from doublesampling.rules.choose.choose import count_candidates, fill_values
 from doublesampling.rules.choose.information_directed import fill_chances, fill_regret_and_information
 from doublesampling.rules.choose.propensities import fill_propensities_of_two
+from doublesampling.rules.choose.relaxation import decisions_after, relaxed_share
 from doublesampling.rules.choose.shares import share_largest, share_top_two
 from doublesampling.rules.compiled import rule
 from doublesampling.rules.optimal_arm import recurrence
@@ -37,6 +38,9 @@ def share_of_first(kind: Constant, form: Constant, policy: Policy, time: int, sc
         recurrence.tracked_optimality(scratch.state.track, p)
         share_top_two(p, policy.setting, values)
         return values[0]
+    elif kind == kinds.RELAXATION:
+        alpha, beta = scratch.state.alpha, scratch.state.beta
+        return relaxed_share(alpha[0], beta[0], alpha[1], beta[1], decisions_after(policy.horizon, float(time)))
     elif kind == kinds.INFORMATION_DIRECTED:
         recurrence.tally(scratch.state.alpha, scratch.state.beta, scratch.state.track, scratch.tally)
         fill_regret_and_information(scratch.tally)
@@ -47,6 +51,10 @@ def share_of_first(kind: Constant, form: Constant, policy: Policy, time: int, sc
         scratch.starts[0] = scratch.starts[1] = math.nan
         fill_values(kind, form, laws.BETA, policy, address, scratch)
         share_largest(values, policy.first_of_ties, p)
+        if kind == kinds.EPSILON_THOMPSON:
+            greedy = p[0]
+            recurrence.tracked_optimality(scratch.state.track, p)
+            return policy.setting * p[0] + (1.0 - policy.setting) * greedy
         if kind in (kinds.EPSILON_GREEDY, kinds.GITTINS):
             return 0.5 * policy.setting + (1.0 - policy.setting) * p[0]
         return p[0]

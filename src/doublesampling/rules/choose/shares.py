@@ -130,3 +130,6 @@ def fill_policy_shares(
         if kind in (kinds.EPSILON_GREEDY, kinds.GITTINS):
             for a in range(out.size):
                 out[a] = policy.setting / out.size + (1.0 - policy.setting) * out[a]
+        elif kind == kinds.EPSILON_THOMPSON:
+            for a in range(out.size):
+                out[a] = policy.setting * scratch.p[a] + (1.0 - policy.setting) * out[a]

@@ -55,7 +55,9 @@ def fill_shares_or_choose(
             for m in range(known.draws.shape[0]):
                 for i in range(count):
                     scratch.samples[m, i] = known.draws[m, look.which[i]]
-        if kind == kinds.DOUBLE_SAMPLING or kind == kinds.TOP_TWO or (kind == kinds.THOMPSON and sharing != DIRECT):
+        if kind in (kinds.DOUBLE_SAMPLING, kinds.TOP_TWO, kinds.EPSILON_THOMPSON) or (
+            kind == kinds.THOMPSON and sharing != DIRECT
+        ):
             if law == laws.SAMPLED:
                 from_draws.fill_best(known.draws, look.which, part.p)
             elif law == laws.STUDENT:
