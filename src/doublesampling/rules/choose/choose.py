@@ -22,6 +22,7 @@ from doublesampling.rules.choose.double_sampling import choose_candidate, count_
 from doublesampling.rules.choose.gittins import fill_gittins
 from doublesampling.rules.choose.information_directed import directed_choice, tally_draws, tally_exactly
 from doublesampling.rules.choose.mode import explore, mode, mode_of_candidates
+from doublesampling.rules.choose.relaxation import fill_relaxed
 from doublesampling.rules.compiled import rule, spliced
 from doublesampling.rules.draws import EXPLORATION, POSTERIOR, Address, logit_beta_draw, uniform
 from doublesampling.rules.optimal_arm import compare_beta_gamma
@@ -93,6 +94,8 @@ def fill_values(
         fill_indices(kind, parameters, scratch.priors, float(address[3]), values)
     elif kind == kinds.GITTINS:
         fill_gittins(parameters, scratch.priors, policy, float(address[3]), values)
+    elif kind == kinds.RELAXATION:
+        fill_relaxed(parameters, policy.horizon, address, values)
     elif kind == kinds.BAYES_UCB:
         if law == laws.SAMPLED:
             for a in range(values.size):
