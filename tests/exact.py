@@ -70,9 +70,9 @@ def double_sampling(policy: DoubleSampling) -> Callable[..., float]:
     assert samples is not None
 
     @functools.cache
-    def mode(count: int, number: int | None) -> float:
+    def mode(count: int, number: int) -> float:
         p = np.array([1 - count / samples, count / samples])
-        drawn = policy.number_of_candidates(p) if number is None else number
+        drawn = number or policy.number_of_candidates(p)
         return float(oracle.mode_propensities(drawn, p, policy.ties)[1])
 
     def chance(a0: float, b0: float, a1: float, b1: float, time: int) -> float:
@@ -86,7 +86,7 @@ def double_sampling(policy: DoubleSampling) -> Callable[..., float]:
             known = np.array([a0 + b0, a1 + b1])
             numbers = [policy.number_of_candidates(np.array([1 - best, best]), time, known)] * (samples + 1)
         else:
-            numbers = [None] * (samples + 1)
+            numbers = [0] * (samples + 1)
         return float(sum(c * mode(k, numbers[k]) for k, c in enumerate(counts) if c > 0))
 
     return chance

@@ -49,7 +49,7 @@ class Lateness:
 
     def kernel(self, problem: PackedProblem, policy: PackedPolicy) -> Kernel:
         """Return the compiled loop of a problem and a policy."""
-        code = FAMILIES[problem.family].code(problem, policy, True)
+        code = FAMILIES[problem.family].step_code(problem, policy, True)
         code = FRESH if code in (TRACKED, CARRIED) else code  # p is found anew: outcomes come in any order
         sharing = DIRECT if self.allocation is None else SHARED
         return late_kernel(code, policy.kind, self.form(problem, policy), problem.law, sharing)

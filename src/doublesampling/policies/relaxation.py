@@ -49,7 +49,8 @@ class InformationRelaxation(CompiledPolicy):
     def _propensities(self, counts: FloatArray, more: int) -> FloatArray:
         if counts.shape[0] != 2:
             return np.full(counts.shape[0], np.nan)
-        first = finite_horizon.relaxed_share(*counts[0], *counts[1], more)
+        (alpha, beta), (other_alpha, other_beta) = counts.tolist()
+        first = finite_horizon.relaxed_share(alpha, beta, other_alpha, other_beta, more)
         return np.array([first, 1.0 - first])
 
     def rule(self) -> Rule:
