@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from doublesampling.decisions import Decisions, decide_many
     from doublesampling.engine.simulate import simulate
     from doublesampling.errors import DoubleSamplingError
+    from doublesampling.features import Features
     from doublesampling.live import Experiment
     from doublesampling.policies import (
         IMED,
@@ -64,6 +65,7 @@ _MODULES = {
     "GammaExponential": "beliefs",
     "GammaPoisson": "beliefs",
     "Experiment": "live",
+    "Features": "features",
     "Gaussian": "beliefs",
     "GaussianBandit": "bandits",
     "Greedy": "policies",
@@ -105,6 +107,7 @@ __all__ = [
     "EpsilonGreedy",
     "Experiment",
     "ExponentialBandit",
+    "Features",
     "GammaExponential",
     "GammaPoisson",
     "Gaussian",

@@ -6,12 +6,13 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from doublesampling import checks
 from doublesampling.beliefs import Belief
 from doublesampling.beliefs.marginals import address_words
 from doublesampling.evidence import BeliefEvidence, DrawsEvidence, Played
+from doublesampling.features import ContextLike
 from doublesampling.given import check_belief, check_choice, check_draws, check_policy
 from doublesampling.policies import Choice, Policy, is_ours
 
@@ -96,7 +97,7 @@ def check_seed(seed: object) -> int:
     return secrets.randbits(64) if seed is None else checks.seed(seed)
 
 
-def probability_optimal(belief: Belief[S], state: S, context: ArrayLike | None = None) -> FloatArray:
+def probability_optimal(belief: Belief[S], state: S, context: ContextLike | None = None) -> FloatArray:
     """Return the probability that each arm has the highest expected reward, float array (arm), by a sum or quadrature.
 
     >>> import doublesampling as ds
@@ -112,7 +113,7 @@ def decide(
     policy: Policy,
     belief: Belief[S],
     state: S,
-    context: ArrayLike | None = None,
+    context: ContextLike | None = None,
     *,
     seed: int | None = None,
     time: int | None = None,

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from doublesampling import checks
 from doublesampling.errors import SettingError
+from doublesampling.features import ContextLike, ContextsLike
 from doublesampling.live import asking, changes, telling
 from doublesampling.live.deciding import check_decidable
 from doublesampling.live.design import Design, check_text, make_design
@@ -127,7 +128,7 @@ class Experiment:
     def ask(
         self,
         unit: str | None = None,
-        context: ArrayLike | None = None,
+        context: ContextLike | None = None,
         request_key: str | None = None,
         *,
         actor: str | None = None,
@@ -147,7 +148,7 @@ class Experiment:
         n: int | None = None,
         *,
         units: Sequence[str] | None = None,
-        contexts: Sequence[ArrayLike] | None = None,
+        contexts: Sequence[ContextLike] | None = None,
         request_key: str | None = None,
         actor: str | None = None,
         scope: str | None = None,
@@ -203,7 +204,7 @@ class Experiment:
         self,
         arms: Sequence[str | int],
         rewards: ArrayLike,
-        contexts: ArrayLike | None = None,
+        contexts: ContextsLike | None = None,
         *,
         request_key: str | None = None,
         actor: str | None = None,
@@ -254,7 +255,7 @@ class Experiment:
 
         return decision_table(self.session, after=after, limit=limit, waiting=True)
 
-    def posterior(self, context: ArrayLike | None = None) -> "pd.DataFrame":
+    def posterior(self, context: ContextLike | None = None) -> "pd.DataFrame":
         """Return the posterior of each arm: mean, sd, 95 % interval, probability of being the best, observations."""
         from doublesampling.live.summary import posterior
 

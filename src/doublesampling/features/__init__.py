@@ -1,0 +1,6 @@
+"""Features: from records and tables to the context vector."""
+
+from doublesampling.features.features import ContextLike, ContextsLike, Features, is_record, is_records, read_features
+from doublesampling.features.fields import Field
+
+__all__ = ["ContextLike", "ContextsLike", "Features", "Field", "is_record", "is_records", "read_features"]
