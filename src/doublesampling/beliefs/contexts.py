@@ -45,10 +45,10 @@ class TakesContext:
     def _context(self, context: Any) -> FloatArray:
         """Return a context as the rules take it, float array (entry)."""
         if context is None:
-            fields = (
-                "" if self.features is None else f" Its fields are {', '.join(f.name for f in self.features.fields)}."
-            )
-            raise ContextError(f"A context of {self.dimension} numbers is needed. Pass context=[...].{fields}")
+            if self.features is not None:
+                fields = ", ".join(field.name for field in self.features.fields)
+                raise ContextError(f"A context is needed: a record with the fields {fields}.")
+            raise ContextError(f"A context of {self.dimension} numbers is needed. Pass context=[...].")
         given = checks.array("context", self.as_numbers(context), error=ContextError)
         if given.shape != (self.dimension,):
             raise ContextError(f"context must hold {self.dimension} numbers, got shape {given.shape}.")

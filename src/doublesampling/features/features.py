@@ -132,6 +132,14 @@ class Features:
                 raise ContextError(f"The context has a field {checks.shown(name)} that these features do not. {hint}")
         return {field.name: field.check(given.get(field.name)) for field in self.fields}
 
+    def records(self, data: Any) -> list[dict[str, Value]]:
+        """Return the rows of records or of a DataFrame as they are stored; other columns are left out."""
+        found: list[dict[str, Value]] = [{} for _ in range(len(data))]
+        for field, values in zip(self.fields, self._columns(data), strict=True):
+            for row, value in enumerate(values):
+                found[row][field.name] = _checked(field, value, row)
+        return found
+
     def vector(self, record: Any) -> FloatArray:
         """Return the context vector of a record (a dictionary, or a row of a DataFrame), float array (column)."""
         self.check_fitted()
@@ -241,7 +249,9 @@ def is_records(data: object) -> bool:
 
 def is_record(data: object) -> bool:
     """Tell whether a context is a record, or the row of a table, and not numbers."""
-    return isinstance(data, Mapping) or (hasattr(data, "to_dict") and hasattr(data, "index"))
+    if isinstance(data, Mapping):
+        return True
+    return hasattr(data, "to_dict") and hasattr(data, "index") and not hasattr(data, "columns")
 
 
 def _as_mapping(record: Any, fields: tuple[Field, ...]) -> Mapping[Any, Any]:

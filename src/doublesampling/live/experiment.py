@@ -11,6 +11,7 @@ from doublesampling import checks
 from doublesampling.errors import SettingError
 from doublesampling.features import ContextLike, ContextsLike
 from doublesampling.live import asking, changes, telling
+from doublesampling.live.contexts import each_context
 from doublesampling.live.deciding import check_decidable
 from doublesampling.live.design import Design, check_text, make_design
 from doublesampling.live.explain import Explanation, explain
@@ -134,11 +135,10 @@ class Experiment:
         actor: str | None = None,
         scope: str | None = None,
     ) -> Receipt:
-        """Return the decision for a unit: which arm to use.
+        """Return the decision for a unit: which arm to use. ``context`` is a record where the belief has features.
 
         A request is idempotent: the same request_key, or a unit that is decided once, gets the same decision again. A
-        key is valid within its ``scope``, which names its owner; all plain Python callers share one scope, so that a
-        retry from another machine finds its decision.
+        key is valid within its ``scope``, which names its owner; all plain Python callers share one.
         """
         request = make_request(unit, context, request_key, scope=scope, actor=actor)
         return asking.ask(self.session, [request])[0]
@@ -154,8 +154,8 @@ class Experiment:
         scope: str | None = None,
     ) -> Sequence[Receipt]:
         """Return several decisions, all made from the same state; all are stored, or none."""
-        requests = make_requests(n, units, contexts, request_key, scope=scope, actor=actor)
-        return asking.ask(self.session, requests)
+        shown = each_context(self.design.belief, contexts)
+        return asking.ask(self.session, make_requests(n, units, shown, request_key, scope=scope, actor=actor))
 
     def tell(
         self,
@@ -212,8 +212,7 @@ class Experiment:
     ) -> int:
         """Import outcomes from before the experiment; return how many. The same request_key imports them only once."""
         key = None if request_key is None else check_text("request_key", request_key)
-        owner = check_scope(scope)
-        return changes.add_history(self.session, arms, rewards, contexts, key, owner, actor)
+        return changes.add_history(self.session, arms, rewards, contexts, key, check_scope(scope), actor)
 
     def pause(self, reason: str | None = None, *, actor: str | None = None) -> bool:
         """Pause the experiment: no new decisions until ``resume``. Return False where it was paused already."""

@@ -90,7 +90,7 @@ def explain(session: Session, connection: Connection, receipt: Receipt) -> Expla
         state = rebuild(belief, visible, 0).state
     verified = digest(state, active) == receipt.digest
     inner, belief_state, _ = split(belief, state, active)
-    laws = inner.marginals(belief_state, None if receipt.context is None else np.array(receipt.context))
+    laws = inner.marginals(belief_state, session.design.check_context(receipt.context))
     table = tuple(
         {
             "name": name,

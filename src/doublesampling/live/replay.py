@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from doublesampling.live.checkpoints import Checkpoint, OutcomeRow, fold_to_snapshot, truncate_state
+from doublesampling.live.contexts import context_from_json
 from doublesampling.live.deciding import decide_at, digest
 from doublesampling.live.design import resize_belief
 from doublesampling.live.played import fold_belief, split
@@ -126,7 +127,7 @@ def replay(session: Session) -> Replay:
 
 def _differences(session: Session, row: Any, belief: Any, state: Any, active: tuple[int, ...], time: int) -> list[str]:
     """Return what differs between a stored decision and the same decision made again."""
-    context = None if row.context is None else np.array(json.loads(row.context))
+    context = context_from_json(row.context)
     inner, belief_state, played = split(belief, state, active)
     again = decide_at(
         session.design.policy, inner, belief_state, active, context,
