@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from keyword import iskeyword
 from typing import Any
 
 import numpy as np
@@ -13,15 +14,17 @@ from numpy.typing import ArrayLike, NDArray
 from doublesampling import checks
 from doublesampling.errors import ContextError, SettingError
 from doublesampling.features.category import Category
-from doublesampling.features.fields import Field, Number, Value
+from doublesampling.features.fields import Field, Value
 from doublesampling.features.kinds import make_field
+from doublesampling.features.rows import as_mapping, check_at, encode, fit
 
 FloatArray = NDArray[np.float64]
 ContextLike = ArrayLike | Mapping[str, Any]
 """A context: numbers, or a record for a belief with features."""
-ContextsLike = ArrayLike | Sequence[Mapping[str, Any]]
+ContextsLike = ArrayLike | Sequence[ContextLike]
 """Several contexts: an array (observation, entry), records, or a DataFrame."""
 _INTERCEPT = "intercept"
+_SETTINGS = (_INTERCEPT, "unknown", "drop_first")
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -118,12 +121,12 @@ class Features:
         columns = self._columns(data)
         if len(columns[0]) == 0:
             raise SettingError("Features cannot learn from a table without rows.")
-        learned = [_fit(field, values) for field, values in zip(self.fields, columns, strict=True)]
+        learned = [fit(field, values) for field, values in zip(self.fields, columns, strict=True)]
         return read_features({"fields": [field.to_dict() for field in learned], _INTERCEPT: self.intercept})
 
     def record(self, record: Any) -> dict[str, Value]:
         """Return a record as it is stored: its fields in order, as plain values; raise ContextError for a wrong one."""
-        given = _as_mapping(record, self.fields)
+        given = as_mapping(record, self.fields)
         known = [field.name for field in self.fields]
         for name in given:
             if name not in known:
@@ -137,7 +140,7 @@ class Features:
         found: list[dict[str, Value]] = [{} for _ in range(len(data))]
         for field, values in zip(self.fields, self._columns(data), strict=True):
             for row, value in enumerate(values):
-                found[row][field.name] = _checked(field, value, row)
+                found[row][field.name] = check_at(field, value, row)
         return found
 
     def vector(self, record: Any) -> FloatArray:
@@ -157,7 +160,7 @@ class Features:
         self.check_fitted()
         columns = self._columns(data)
         parts = [np.ones((len(columns[0]), 1))] if self.intercept else []
-        parts += [_encode(field, values) for field, values in zip(self.fields, columns, strict=True)]
+        parts += [encode(field, values) for field, values in zip(self.fields, columns, strict=True)]
         return np.hstack(parts)
 
     def typical(self, records: Sequence[Mapping[str, Value]] = ()) -> dict[str, Value]:
@@ -207,15 +210,14 @@ class Features:
         return read_features(content)
 
     def __repr__(self) -> str:
-        listed = [field for field in self.fields if isinstance(field, Category)]
-        common = {(field.unknown, field.drop_first) for field in listed}
-        parts = [] if self.intercept else ["intercept=False"]
-        for field in self.fields:
-            mixed = len(common) > 1 and isinstance(field, Category)
-            shown = repr({k: v for k, v in field.to_dict().items() if k != "name"}) if mixed else field.written()
-            parts.append(f"{field.name}={shown}" if field.name.isidentifier() else f"**{{{field.name!r}: {shown}}}")
+        common = {(field.unknown, field.drop_first) for field in self.fields if isinstance(field, Category)}
+        written = {field.name: _written(field, alone=len(common) > 1) for field in self.fields}
+        if all(name.isidentifier() and not iskeyword(name) and name not in _SETTINGS for name in written):
+            parts = [f"{name}={shown}" for name, shown in written.items()]
+        else:
+            parts = [f"{{{', '.join(f'{name!r}: {shown}' for name, shown in written.items())}}}"]
         unknown, drop_first = common.pop() if len(common) == 1 else ("error", False)
-        parts += [f"unknown={unknown!r}"] if unknown != "error" else []
+        parts += ([] if self.intercept else ["intercept=False"]) + ([f"{unknown=}"] if unknown != "error" else [])
         return f"Features({', '.join([*parts, *(['drop_first=True'] if drop_first else [])])})"
 
 
@@ -240,58 +242,8 @@ def read_features(given: object) -> Features:
     return Features(named, intercept=given.get(_INTERCEPT, True))
 
 
-def is_records(data: object) -> bool:
-    """Tell whether contexts are records or a table, and not numbers."""
-    if hasattr(data, "columns"):
-        return True
-    return isinstance(data, (list, tuple)) and bool(data) and all(isinstance(each, Mapping) for each in data)
-
-
-def is_record(data: object) -> bool:
-    """Tell whether a context is a record, or the row of a table, and not numbers."""
-    if isinstance(data, Mapping):
-        return True
-    return hasattr(data, "to_dict") and hasattr(data, "index") and not hasattr(data, "columns")
-
-
-def _as_mapping(record: Any, fields: tuple[Field, ...]) -> Mapping[Any, Any]:
-    if isinstance(record, Mapping):
-        return record
-    if is_record(record):  # a row of a table, which may have other columns
-        row = record.to_dict()
-        return {field.name: row.get(field.name) for field in fields}
-    names = ", ".join(repr(field.name) for field in fields)
-    raise ContextError(f"The context must be a record with the fields {names}, got {checks.shown(record)}.")
-
-
-def _encode(field: Field, values: Any) -> FloatArray:
-    """The columns of a field, float array (row, column)."""
-    if isinstance(field, Number) and isinstance(values, np.ndarray) and field.accepts_all(values):
-        return np.asarray(field.encode_all(values)[:, None])
-    words: dict[str, list[float]] = {}  # a column of categories repeats a few words
-    found = []
-    for row, value in enumerate(values):
-        word = words.get(value) if type(value) is str else None
-        if word is None:
-            word = field.encode(_checked(field, value, row))
-            if type(value) is str:
-                words[value] = word
-        found.append(word)
-    return np.array(found, dtype=np.float64).reshape(len(values), len(field.columns))
-
-
-def _checked(field: Field, value: object, row: int) -> Value:
-    try:
-        return field.check(value)
-    except ContextError as problem:
-        raise ContextError(f"Row {row + 1}: {problem}") from None
-
-
-def _fit(field: Field, values: Any) -> Field:
-    """Learn from the values of a field; a wrong one is told with its row."""
-    try:
-        return field.fit(values)
-    except ContextError:
-        for row, value in enumerate(values):
-            _checked(field, value, row)
-        raise
+def _written(field: Field, *, alone: bool) -> str:
+    """The field as it is written; categories with all their settings where those differ between fields."""
+    if alone and isinstance(field, Category):
+        return repr({name: value for name, value in field.to_dict().items() if name != "name"})
+    return field.written()

@@ -66,6 +66,14 @@ def contexts_from_json(texts: Sequence[str | None]) -> Any:
     return found if isinstance(found[0], dict) else np.array(found)
 
 
+def neutral_context(belief: Any) -> Any:
+    """Return a context to show an experiment at that has none yet: ones, or a typical record; None without contexts."""
+    features = features_of(belief)
+    if features is not None:
+        return features.typical()
+    return [1.0] * belief.dimension if belief.dimension else None
+
+
 def each_context(belief: Any, contexts: Any) -> Any:
     """Return contexts of which each can be taken by its number; the rows of a table become records."""
     features = features_of(belief)

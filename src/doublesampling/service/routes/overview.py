@@ -14,7 +14,15 @@ from doublesampling.service.access import Caller, Reader, State
 from doublesampling.service.responses import UNCHANGED, Conditional, Question, cached_response
 from doublesampling.service.schemas.results import AllocationMood, ArmResult, Difference, Overview
 from doublesampling.service.state import ServiceState
-from doublesampling.service.views import arm_posteriors, choose_context, experiment_view, finite, parse_context
+from doublesampling.service.views import (
+    CONTEXT,
+    Context,
+    arm_posteriors,
+    choose_context,
+    experiment_view,
+    finite,
+    parse_context,
+)
 
 router = APIRouter(prefix="/v1/experiments/{name}", tags=["results"])
 FloatArray = NDArray[np.float64]
@@ -29,7 +37,7 @@ async def overview(
     caller: Reader,
     asked: Conditional,
     name: str,
-    context: Annotated[str | None, Query(max_length=10_000, description="numbers, separated by commas")] = None,
+    context: Annotated[str | None, Query(max_length=10_000, description=CONTEXT)] = None,
     reference: Annotated[
         str | None, Query(max_length=500, description="the arm that others are compared with, by name; or `best`")
     ] = None,
@@ -53,7 +61,7 @@ def summarize(
     experiment: Experiment,
     caller: Caller,
     current: ExperimentState,
-    asked: list[float] | None,
+    asked: Context | None,
     reference: str | None,
 ) -> Overview:
     """Return the overview of the current state."""
