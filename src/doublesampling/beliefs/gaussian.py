@@ -144,7 +144,7 @@ class _NormalInverseGamma:
             mine = played == arm
             counts[arm] += int(mine.sum())
             alpha[arm] += 0.5 * int(mine.sum())
-            mean[arm], root[arm], residual = _least_squares(mean[arm], root[arm], x[mine], paid[mine])
+            mean[arm], root[arm], residual = least_squares(mean[arm], root[arm], x[mine], paid[mine])
             beta[arm] += 0.5 * residual
         return NormalInverseGammaState(counts, mean, root, alpha, beta)
 
@@ -161,7 +161,7 @@ class _NormalInverseGamma:
         return state_from_json(text, NormalInverseGammaState, self._shapes)
 
 
-def _least_squares(
+def least_squares(
     mean: FloatArray, root: FloatArray, contexts: FloatArray, rewards: FloatArray
 ) -> tuple[FloatArray, FloatArray, float]:
     """The paper's batch update of u and V, and what it adds to 2 beta.

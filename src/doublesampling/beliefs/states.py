@@ -159,6 +159,34 @@ class NormalInverseGammaState(State):
         return np.asarray(self.root @ self.root.swapaxes(1, 2))
 
 
+@dataclass(frozen=True, eq=False)
+class JointState(State):
+    """NIG(u, V, alpha, beta) of the weights of all arms together: u is mean (d); V = root root^T, root (d, d)."""
+
+    mean: FloatArray
+    root: FloatArray
+    alpha: FloatArray
+    beta: FloatArray
+
+    def _bounds(self) -> dict[str, tuple[float, float]]:
+        return _BOUNDS | {"alpha": (0.05, 1e15)}
+
+    @property
+    def covariance(self) -> FloatArray:
+        """V, float array (d, d): the covariance of the weights in units of the noise variance."""
+        return np.asarray(self.root @ self.root.T)
+
+    def resized(self, prior: "JointState") -> "JointState":
+        """Return the state for another number of arms, whose prior is given: the weights of added arms start there.
+
+        The weights of the last arms stand last; those of an arm that was never played are independent of all others.
+        """
+        counts, mean, root = prior.counts.copy(), prior.mean.copy(), prior.root.copy()
+        arms, size = min(counts.size, self.counts.size), min(mean.size, self.mean.size)
+        counts[:arms], mean[:size], root[:size, :size] = self.counts[:arms], self.mean[:size], self.root[:size, :size]
+        return JointState(counts, mean, root, self.alpha.copy(), self.beta.copy())
+
+
 def state_from_json(text: str | bytes, kind: type[S], shapes: dict[str, tuple[int, ...]]) -> S:
     """Read a state back, refusing text that is no state, or one of another belief or size."""
     try:

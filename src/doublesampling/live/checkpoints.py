@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from doublesampling.beliefs import BetaBernoulli, BetaState, OwnBelief, OwnState
+from doublesampling.beliefs import BetaBernoulli, BetaState, JointState, OwnBelief, OwnState
 from doublesampling.errors import SettingError
 from doublesampling.live.contexts import context_from_json, contexts_from_json
 from doublesampling.live.own_classes import own_code
@@ -89,6 +89,8 @@ def resize_state(state: Any, belief: Any) -> Any:
         return state.resized(resize_state(state.inner, belief.inner))
     if isinstance(state, OwnState):
         raise StaleCheckpointError(0)
+    if isinstance(state, JointState):
+        return state.resized(belief.prior())
     if isinstance(state, CountState):
         return CountState(np.pad(state.counts, (0, belief.arms - old)), belief)
     new = belief.prior()
@@ -110,6 +112,8 @@ def truncate_state(state: Any, belief: Any, log: "OutcomeLog") -> Any:
         return state.resized(truncate_state(state.inner, belief.inner, log))
     if isinstance(state, OwnState):
         return rebuild(belief, log, 0).state
+    if isinstance(state, JointState):
+        return state.resized(belief.prior())
     return type(state)(**{name: getattr(state, name)[: belief.arms].copy() for name in state.__dataclass_fields__})
 
 
