@@ -66,9 +66,10 @@ def test_the_posterior_is_ridge_regression_on_the_stacked_design(belief):
 
 @pytest.mark.parametrize("noise", [None, 0.7])
 def test_two_arms_are_compared_exactly(noise):
-    belief = ds.HybridLinearGaussian(arms=2, dimension=2, own_variance=1.0, noise=noise)
-    state = belief.update_batch(belief.prior(), *history(belief, 2))
-    laws = belief.marginals(state, [0.4, -1.0])
+    belief = ds.HybridLinearGaussian(arms=2, dimension=2, shared_variance=100.0, own_variance=1.0, noise=noise)
+    arms, contexts = [0, 1] * 5, np.tile([1.0, 0.0], (10, 1))
+    state = belief.update_batch(belief.prior(), arms, [1.2, 0.1] * 5, contexts)
+    laws = belief.marginals(state, [1.0, 1.0])
     covariance = laws.root @ laws.root.T
     gap, deviation = laws.location[0] - laws.location[1], np.sqrt([1, -1] @ covariance @ [1, -1])
     wanted = (stats.norm if noise else stats.t(2 * state.alpha[0])).cdf(gap / deviation)
@@ -77,7 +78,7 @@ def test_two_arms_are_compared_exactly(noise):
     draws = laws.draws(20_000, seed=3)
     assert_mean((draws[:, 0] > draws[:, 1]).astype(float), wanted)
     independent = ds.beliefs.Marginals(laws.marginals.law, laws.marginals.parameters).probability_optimal
-    assert abs(independent[0] - wanted) > 0.02  # the arms depend on each other, and that matters
+    assert abs(independent[0] - wanted) > 0.1  # the arms depend on each other, and that matters
 
 
 @pytest.mark.parametrize("noise", [None, 0.7])

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling import checks
+from doublesampling import checks, html
 from doublesampling.beliefs import Belief
 from doublesampling.beliefs.marginals import address_words
 from doublesampling.evidence import BeliefEvidence, DrawsEvidence, Played
@@ -82,6 +82,18 @@ class Decision:
             mark = ">" if arm == self.arm else " "
             lines.append(f"{mark} {arm:3d}   {p:7.3f}   {votes:5d}   {propensity:10.4f}")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """The same table for a notebook."""
+        rows = [
+            (arm, html.bar(p), votes, propensity)
+            for arm, (p, votes, propensity) in enumerate(
+                zip(self.probability_optimal, self.votes, self.propensities, strict=True)
+            )
+        ]
+        made = f"decision {self.address.time}, N = {self.candidates}, {self.policy!r}"
+        headings = ["arm", "P(best)", "votes", "propensity"]
+        return html.block(html.table(rows, headings, caption=f"Play arm {self.arm}", marked=self.arm), html.line(made))
 
 
 def make_decision(policy: Policy, evidence: BeliefEvidence | DrawsEvidence, address: Address) -> Decision:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from doublesampling import checks
+from doublesampling import checks, html
 from doublesampling.beliefs import AnyBelief, LinearGaussian
 from doublesampling.beliefs.contexts import TakesContext
 from doublesampling.beliefs.pairs import Pairs
@@ -42,6 +42,14 @@ class Decisions:
 
     def __len__(self) -> int:
         return int(self.arm.size)
+
+    def _repr_html_(self) -> str:
+        """A table for a notebook."""
+        rows = zip(
+            range(len(self)), self.arm, self.candidates, self.probability_optimal, self.propensities, strict=True
+        )
+        headings = ["decision", "arm", "N", "P(best)", "propensities"]
+        return html.block(html.table(rows, headings, caption=f"{len(self):,} decisions"), html.line(repr(self.policy)))
 
     def __getitem__(self, i: int) -> Decision:
         p = self.probability_optimal[i].copy()

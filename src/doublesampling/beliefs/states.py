@@ -3,11 +3,12 @@
 import functools
 import json
 from dataclasses import dataclass, fields
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from doublesampling import html
 from doublesampling.errors import StateError
 
 FloatArray = NDArray[np.float64]
@@ -33,6 +34,7 @@ class State:
 
     counts: IntArray
     """Observations per arm, int array (arm)."""
+    _per_arm: ClassVar[bool] = True  # whether the first dimension of every statistic is the arm
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -75,6 +77,15 @@ class State:
 
     def __hash__(self) -> int:
         return hash(tuple(getattr(self, field.name).tobytes() for field in fields(self)))
+
+    def _repr_html_(self) -> str:
+        """A table for a notebook: observations of each arm, and its statistics; not the roots of covariances."""
+        known = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("counts", "root")}
+        per_arm = {name: values for name, values in known.items() if len(values) == self.arms and self._per_arm}
+        rows = [(arm, self.counts[arm], *(values[arm] for values in per_arm.values())) for arm in range(self.arms)]
+        more = [html.line(f"{name}:", values) for name, values in known.items() if name not in per_arm]
+        shown = html.table(rows, ["arm", "observations", *per_arm], caption=type(self).__name__)
+        return html.block(shown, *more)
 
     def to_json(self) -> str:
         """The state as JSON text; floats are written so that they are read back to the last bit."""
@@ -167,6 +178,7 @@ class JointState(State):
     root: FloatArray
     alpha: FloatArray
     beta: FloatArray
+    _per_arm: ClassVar[bool] = False
 
     def _bounds(self) -> dict[str, tuple[float, float]]:
         return _BOUNDS | {"alpha": (0.05, 1e15)}

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from doublesampling import checks
+from doublesampling import checks, html
 from doublesampling.errors import ContextError, SettingError
 from doublesampling.features.category import Category
 from doublesampling.features.fields import Field, Value
@@ -208,6 +208,14 @@ class Features:
         except (ValueError, TypeError, RecursionError):
             raise SettingError("This is not JSON. Pass what features.to_json() returned.") from None
         return read_features(content)
+
+    def _repr_html_(self) -> str:
+        """A table for a notebook."""
+        rows = [(field.name, field.kind, field.written(), len(field.columns)) for field in self.fields]
+        told = f"{len(self.names)} columns{', the first an intercept' if self.intercept else ''}"
+        return html.block(
+            html.table(rows, ["field", "kind", "settings", "columns"], caption="Features"), html.line(told)
+        )
 
     def __repr__(self) -> str:
         common = {(field.unknown, field.drop_first) for field in self.fields if isinstance(field, Category)}

@@ -15,6 +15,7 @@ from doublesampling.live.contexts import each_context
 from doublesampling.live.deciding import check_decidable
 from doublesampling.live.design import Design, check_text, make_design
 from doublesampling.live.explain import Explanation, explain
+from doublesampling.live.notebook import NotebookView
 from doublesampling.live.own_classes import trust
 from doublesampling.live.queries import audit
 from doublesampling.live.queries.experiments import list_experiments
@@ -31,13 +32,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Experiment:
+class Experiment(NotebookView):
     """A live experiment in a store that several processes or machines can share.
 
     ``create`` makes a new experiment, ``load`` opens a stored one. ``storage`` is ``sqlite:///file`` or
     ``postgresql://...``; the default is the environment variable DOUBLESAMPLING_STORAGE, or a file in the current
     folder. ``actor`` is stored with every row; the default is user@host. Several threads may share one object.
-
     ``session`` is the open session behind the experiment, for the other modules of this package.
     """
 
@@ -154,8 +154,8 @@ class Experiment:
         scope: str | None = None,
     ) -> Sequence[Receipt]:
         """Return several decisions, all made from the same state; all are stored, or none."""
-        shown = each_context(self.design.belief, contexts)
-        return asking.ask(self.session, make_requests(n, units, shown, request_key, scope=scope, actor=actor))
+        contexts = each_context(self.design.belief, contexts)
+        return asking.ask(self.session, make_requests(n, units, contexts, request_key, scope=scope, actor=actor))
 
     def tell(
         self,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy.engine import Connection
 
+from doublesampling import html
 from doublesampling.live.checkpoints import rebuild
 from doublesampling.live.deciding import digest
 from doublesampling.live.design import resize_belief
@@ -51,6 +52,27 @@ class Explanation:
             "verified": self.verified,
             "unknown_then": self.unknown_then,
         }
+
+    def _repr_html_(self) -> str:
+        """The same for a notebook."""
+        d = self.decision
+        rows = [
+            (arm["name"] + ("" if arm["active"] else " (dropped)"), arm["observations"], arm["mean"], arm["sd"],
+             html.bar(arm["probability_optimal"]), arm["votes"], arm["propensity"])
+            for arm in self.arms
+        ]  # fmt: skip
+        headings = ["arm", "outcomes", "mean", "sd", "P(best)", "votes", "propensity"]
+        caption = f"Decision {d.number} of {d.experiment}: {d.arm_name}{' (voided)' if d.voided else ''}"
+        context = "" if d.context is None else f", context {d.context}"
+        check = "agrees" if self.verified else "DOES NOT AGREE"
+        return html.block(
+            html.table(rows, headings, caption=caption, marked=d.arm),
+            html.line(
+                f"Unit {d.unit or '–'}{context}; it knew {d.observations} outcomes, {self.unknown_then} came later."
+            ),
+            html.line(self.why),
+            html.line(f"The log, recomputed, {check} with the stored digest."),
+        )
 
     def __str__(self) -> str:
         d = self.decision

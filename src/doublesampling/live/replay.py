@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from doublesampling import html
 from doublesampling.live.checkpoints import Checkpoint, OutcomeRow, fold_to_snapshot, truncate_state
 from doublesampling.live.contexts import context_from_json
 from doublesampling.live.deciding import decide_at, digest
@@ -36,6 +37,12 @@ class Replay:
     def agrees(self) -> bool:
         """Whether every stored decision follows from the log."""
         return self.different == 0
+
+    def _repr_html_(self) -> str:
+        """A line for a notebook, and the differences."""
+        verdict = "all agree" if self.agrees else f"{self.different} differ"
+        told = html.line(f"{self.decisions:,} decisions recomputed from the log: {verdict}.", bold=True)
+        return html.block(told, *(html.line(each) for each in self.differences))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
