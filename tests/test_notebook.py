@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 import doublesampling as ds
 from doublesampling import comparison, html, logs, off_policy, progress
 from doublesampling.live.operating_characteristics import Characteristics
+from doublesampling.plots import NotebookFigure
 
 EVIL = "<script>alert(1)</script>"
 
@@ -140,7 +141,7 @@ def test_figures_are_returned_and_not_shown(monkeypatch):
     result = ds.simulate(ds.BernoulliBandit([0.4, 0.8]), ds.ThompsonSampling(), horizon=5, realizations=2, seed=1)
     for draw in (result.ds.plot_regret, result.ds.plot_optimal_arm, result.ds.plot_candidates):
         figure = draw()
-        assert isinstance(figure, Figure)
+        assert isinstance(figure, NotebookFigure)
         assert figure._repr_png_().startswith(b"\x89PNG")
     assert plt.get_fignums() == before  # pyplot holds no figure, so nothing is drawn twice and nothing leaks
     assert matplotlib.get_backend() == backend
