@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 
 import doublesampling as ds
-from doublesampling.errors import ContextError, SettingError
+from doublesampling import logs, off_policy
+from doublesampling.cli.main import main
+from doublesampling.errors import ContextError, LogError, SettingError
 
 RNG = np.random.default_rng
 
@@ -282,3 +284,59 @@ def test_a_design_without_features_is_stored_as_before(sqlite_url):
     assert "features" not in json.loads(exp.design.to_json())["belief"]["settings"]
     with pytest.raises(ContextError, match="got a record"):
         exp.ask(context={"age": 3})
+
+
+def run(*words: str) -> None:
+    assert main(["experiment", *words]) == 0
+
+
+def test_the_command_line_takes_fields(sqlite_url, tmp_path, capsys):
+    made = ds.Features(age=("standard", 60, 10), smoker="boolean", stage=[1, 2], site=["a", "b"])
+    (tmp_path / "features.json").write_text(made.to_json())
+    store = ["--storage", sqlite_url]
+    run("create", "t", "--arms", "x", "y", "--belief", "LinearGaussian", "--features", str(tmp_path / "features.json"),
+        "--seed", "1", *store)  # fmt: skip
+    run("ask", "t", "--context", "age=61", "smoker=yes", "stage=2", "site=a", *store)
+    (tmp_path / "old.csv").write_text("arm,reward,age,smoker,stage,site\nx,1.5,50,no,1,b\ny,2,70,true,2,a\n")
+    run("history", "t", str(tmp_path / "old.csv"), *store)
+    run("status", "t", "--context", "age=61", "smoker=0", "stage=2", "site=a", *store)
+    exp = ds.Experiment.load("t", storage=sqlite_url)
+    assert exp.decision(exp.decisions()["id"][0]).context == {"age": 61.0, "smoker": True, "stage": 2, "site": "a"}
+    assert exp.state.belief_state.observations == 2
+    capsys.readouterr()
+    for words, told in (
+        (["age=61"], "smoker is missing"),
+        (["61", "1"], "takes fields: age=... smoker=..."),
+        (["age=x", "smoker=yes", "stage=2", "site=a"], "age must be a number, got 'x'"),
+        (["age=1", "smoker=perhaps", "stage=2", "site=a"], "smoker must be True or False"),
+    ):
+        assert main(["experiment", "ask", "t", "--context", *words, *store]) != 0
+        assert told in capsys.readouterr().err
+    (tmp_path / "bad.csv").write_text("arm,reward,age,smoker,stage,site\nx,1.5,,no,1,b\n")
+    assert main(["experiment", "history", "t", str(tmp_path / "bad.csv"), *store]) != 0
+    assert "line 2: age is missing" in capsys.readouterr().err
+
+
+def test_an_export_with_records_is_evaluated(sqlite_url, tmp_path):
+    made = ds.Features(age=("standard", 60, 10), site=["a", "b"])
+    belief = ds.LinearGaussian(arms=2, features=made)
+    exp = ds.Experiment.create("e", arms=["x", "y"], belief=belief, seed=1, storage=sqlite_url)
+    rng = RNG(0)
+    for _ in range(12):
+        d = exp.ask(context={"age": float(rng.integers(20, 90)), "site": str(rng.choice(["a", "b"]))})
+        exp.tell(d.id, float(rng.normal()))
+    exp.export("csv", tmp_path / "e.csv")
+    with pytest.raises(LogError, match="holds records"):
+        logs.read_log(tmp_path / "e.csv")
+    log = logs.read_log(tmp_path / "e.csv", features=made)
+    assert log.contexts is not None
+    records = [json.loads(text) for text in exp.decisions()["context"]]
+    np.testing.assert_array_equal(log.contexts, made.matrix(records))
+    found = off_policy.evaluate(ds.ThompsonSampling(), log, belief=belief)
+    assert np.isfinite(found.ips.mean)
+    table = pd.DataFrame(records).assign(arm=["x", "y"] * 6, reward=1.0)
+    table.to_csv(tmp_path / "plain.csv", index=False)
+    read = logs.read_log(tmp_path / "plain.csv", features=made)
+    np.testing.assert_array_equal(read.contexts, log.contexts)
+    with pytest.raises(LogError, match="Row 1: age must be a number"):
+        logs.make_log(["a", "b"], [0, 1], contexts=[{"age": "x", "site": "a"}] * 2, features=made)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 _MOST_ROWS = 20
-_CELL = "padding:.15em .7em;border:none;background:none"
+_TABLE = "border-collapse:collapse;border:none;color:inherit;font-size:inherit"
+_CELL = "padding:.15em .7em;border:none;background:none;color:inherit"
 _LINE = "border-bottom:1px solid;border-color:currentColor"
 
 
@@ -71,7 +72,7 @@ def table(
     more = line(f"and {len(every) - _MOST_ROWS:,} more rows") if len(every) > _MOST_ROWS else ""
     return (
         f"{line(caption, bold=True) if caption else ''}"
-        f'<table style="border-collapse:collapse;border:none"><thead><tr>{head}</tr></thead>'
+        f'<table style="{_TABLE}"><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table>{more}"
     )
 
