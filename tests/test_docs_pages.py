@@ -10,12 +10,15 @@ DOCS = Path(__file__).parent.parent / "docs"
 
 @pytest.mark.parametrize(
     ("page", "shown"),
-    [("add_a_policy.md", "play arm 1"), ("add_a_belief.md", "play arm 1")],
+    [("add_a_policy.md", "play arm 1"), ("add_a_belief.md", "play arm 1"), ("features.md", "age is missing")],
 )
-def test_every_block_of_a_page_runs(page: str, shown: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_block_of_a_page_runs(
+    page: str, shown: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """All blocks of a page share one namespace, as they would in a notebook."""
     blocks = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
     assert len(blocks) >= 4
+    monkeypatch.chdir(tmp_path)  # a page may create a store
     names: dict[str, object] = {"__name__": "__main__"}
     for number, block in enumerate(blocks, 1):
         exec(compile(block, f"{page}, block {number}", "exec"), names)
