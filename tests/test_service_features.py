@@ -3,8 +3,6 @@
 import json
 from typing import Any
 
-import pytest
-
 from tests.service import client, trial
 
 FEATURES = {
@@ -42,7 +40,7 @@ def test_records_over_http(sqlite_url):
         added = c.post(f"{at}/history", json={"arms": ["a"], "rewards": [1.0], "contexts": [RECORD]})
         assert added.json() == {"added": 1}, added.text
         found = c.get(f"{at}/overview").json()
-        assert found["context"] == RECORD | {"site": "a"}  # means, and the most frequent of the known categories
+        assert found["context"] == RECORD  # means, and the most frequent categories
         assert found["context_source"] == "recent"
         asked = c.get(f"{at}/posterior", params={"context": json.dumps(RECORD), "density": 20}).json()
         assert asked["context"] == RECORD
@@ -53,28 +51,27 @@ def test_records_over_http(sqlite_url):
         assert "site" in c.get(f"{at}/export.csv").text
 
 
-@pytest.mark.parametrize(
-    ("context", "status", "told"),
-    [
-        (None, 422, "a record with the fields age, smoker, stage, site, dose"),
-        ([1.0] * 10, 422, "must be a record"),
-        (RECORD | {"age": None}, 422, "age is missing"),
-        ({"age": 61}, 422, "smoker is missing"),
-        (RECORD | {"stage": 9}, 422, "stage must be one of 1, 2, 3, got 9"),
-        (RECORD | {"dose": 50}, 422, "dose must be a number from 0 to 40"),
-        (RECORD | {"name": "Amélie"}, 422, "a field 'name' that these features do not"),
-        (RECORD | {"age": {"x": 1}}, 422, ""),
-        (RECORD | {"site": "x" * 600}, 422, ""),
-    ],
-    ids=str,
-)
-def test_wrong_records_are_refused_in_our_words(sqlite_url, context, status, told):
+REFUSED: list[tuple[Any, str]] = [
+    (None, "a record with the fields age, smoker, stage, site, dose"),
+    ([1.0] * 10, "must be a record"),
+    (RECORD | {"age": None}, "age is missing"),
+    ({"age": 61}, "smoker is missing"),
+    (RECORD | {"stage": 9}, "stage must be one of 1, 2, 3, got 9"),
+    (RECORD | {"dose": 50}, "dose must be a number from 0 to 40"),
+    (RECORD | {"name": "Amélie"}, "a field 'name' that these features do not"),
+    (RECORD | {"age": {"x": 1}}, "context"),
+    (RECORD | {"site": "x" * 600}, "context"),
+]
+
+
+def test_wrong_records_are_refused_in_our_words(sqlite_url):
     with client(sqlite_url) as c:
         at = trial(c, belief=BELIEF)
-        answer = c.post(f"{at}/decisions", json={"context": context})
-        assert answer.status_code == status, answer.text
-        assert answer.headers["content-type"] == "application/problem+json"
-        assert told in answer.json()["detail"]
+        for context, told in REFUSED:
+            answer = c.post(f"{at}/decisions", json={"context": context})
+            assert answer.status_code == 422, answer.text
+            assert answer.headers["content-type"] == "application/problem+json"
+            assert told in answer.json()["detail"]
         assert c.get(f"{at}/decisions").json()["decisions"] == []
 
 

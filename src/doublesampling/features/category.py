@@ -105,7 +105,8 @@ class Category(Field):
     def typical(self, values: Sequence[Value]) -> str | int:
         """Return the most frequent category; of equally frequent ones the first in the list."""
         known, counts = self.categories or (), Counter(values)
-        return max(known, key=lambda each: counts[each])
+        others = [] if self.unknown == "error" else [each for each in counts if each not in known]
+        return max([*known, *others], key=lambda each: counts[each])  # type: ignore[return-value]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the field in plain values, for JSON."""
