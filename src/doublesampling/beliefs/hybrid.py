@@ -54,7 +54,7 @@ class HybridLinearGaussian(TakesContext):
     alpha: float = 1.0
     beta: float = 1.0
     noise: float | None = None
-    many: int = 10_000
+    many: int = 2000
     features: Features | None = None
     binary: ClassVar[bool] = False
 
