@@ -3,7 +3,7 @@
 import functools
 import json
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,7 @@ class State:
 
     counts: IntArray
     """Observations per arm, int array (arm)."""
-    _per_arm: ClassVar[bool] = True  # whether the first dimension of every statistic is the arm
+    _per_arm = True  # whether the first dimension of every statistic is the arm; not annotated, so no field
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -178,7 +178,7 @@ class JointState(State):
     root: FloatArray
     alpha: FloatArray
     beta: FloatArray
-    _per_arm: ClassVar[bool] = False
+    _per_arm = False
 
     def _bounds(self) -> dict[str, tuple[float, float]]:
         return _BOUNDS | {"alpha": (0.05, 1e15)}
