@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         GammaExponential,
         GammaPoisson,
         Gaussian,
+        HybridLinearGaussian,
         LinearGaussian,
         Logistic,
         OwnBelief,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from doublesampling.engine.simulate import simulate
     from doublesampling.errors import DoubleSamplingError
     from doublesampling.exact import BayesOptimal, bayes_optimal, exact_regret
+    from doublesampling.features import Features
     from doublesampling.live import Experiment
     from doublesampling.policies import (
         IMED,
@@ -77,9 +79,11 @@ _MODULES = {
     "GammaExponential": "beliefs",
     "GammaPoisson": "beliefs",
     "Experiment": "live",
+    "Features": "features",
     "Gaussian": "beliefs",
     "GaussianBandit": "bandits",
     "Greedy": "policies",
+    "HybridLinearGaussian": "beliefs",
     "IMED": "policies",
     "InformationDirected": "policies",
     "InformationRelaxation": "policies",
@@ -128,12 +132,14 @@ __all__ = [
     "EpsilonThompson",
     "Experiment",
     "ExponentialBandit",
+    "Features",
     "FiniteHorizonGittins",
     "GammaExponential",
     "GammaPoisson",
     "Gaussian",
     "GaussianBandit",
     "Greedy",
+    "HybridLinearGaussian",
     "InformationDirected",
     "InformationRelaxation",
     "LinUCB",

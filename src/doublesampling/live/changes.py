@@ -10,7 +10,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from doublesampling import checks
-from doublesampling.errors import ArmError, ConflictError, ContextError, NameTakenError
+from doublesampling.errors import ArmError, ConflictError, NameTakenError
+from doublesampling.live.contexts import plain_contexts
 from doublesampling.live.design import check_reason, check_text, normalized, resize_belief
 from doublesampling.live.own_classes import own_code
 from doublesampling.live.queries.idempotency import find_earlier_event
@@ -141,7 +142,7 @@ def add_history(
         if not played:
             return None
         paid = np.asarray(rewards, dtype=np.float64).tolist()
-        given = None if contexts is None else checks.array("contexts", contexts, error=ContextError).tolist()
+        given = None if contexts is None else plain_contexts(belief, contexts)
         added = len(played)
         digest = hashlib.sha256(json.dumps([played, paid, given]).encode()).hexdigest()
         return {"count": added, "digest": digest}, history_rows(session, played, paid, given)

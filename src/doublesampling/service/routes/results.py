@@ -25,7 +25,7 @@ from doublesampling.service.schemas.results import (
     SeriesPoint,
     TimelineEvent,
 )
-from doublesampling.service.views import arm_posteriors, choose_context, parse_context
+from doublesampling.service.views import CONTEXT, Context, arm_posteriors, choose_context, parse_context
 
 router = APIRouter(prefix="/v1/experiments/{name}", tags=["results"])
 
@@ -36,7 +36,7 @@ async def posterior(
     caller: Reader,
     asked: Conditional,
     name: str,
-    context: Annotated[str | None, Query(max_length=10_000, description="numbers, separated by commas")] = None,
+    context: Annotated[str | None, Query(max_length=10_000, description=CONTEXT)] = None,
     density: Annotated[int, Query(ge=0, le=400, description="points of each density; 0 for none")] = 0,
 ) -> Response:
     """Read the posterior of each arm: mean, interval, probability of being the best, next allocation, density."""
@@ -48,7 +48,7 @@ async def posterior(
     )
 
 
-def _posterior(experiment: Experiment, current: ExperimentState, asked: list[float] | None, density: int) -> Posterior:
+def _posterior(experiment: Experiment, current: ExperimentState, asked: Context | None, density: int) -> Posterior:
     context, _ = choose_context(experiment.session, current, asked)
     arms, candidates = arm_posteriors(experiment.session, current, context)
     laws = current.belief.marginals(current.belief_state, experiment.design.check_context(context))

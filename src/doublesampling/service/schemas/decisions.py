@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from doublesampling.service.schemas.base import Context, Request, Text
+from doublesampling.service.schemas.base import Context, Request, ShownContext, Text
 from doublesampling.service.schemas.outcomes import OutcomeView
 
 
@@ -13,7 +13,9 @@ class DecisionRequest(Request):
     """A request for one decision."""
 
     unit: Text | None = None
-    context: Context | None = None
+    context: Context | None = Field(
+        default=None, description="numbers, or a record with the fields of the experiment's features"
+    )
 
 
 class DecisionBatchRequest(Request):
@@ -41,7 +43,7 @@ class Decision(Receipt):
     number: int
     arm_code: str | None
     voided: bool
-    context: list[float] | None
+    context: ShownContext | None
     propensity: float | None
     propensities: list[float | None]
     probability_optimal: list[float]
@@ -93,7 +95,7 @@ class DecisionRow(BaseModel):
     id: str
     number: int
     unit: str | None
-    context: list[float] | None
+    context: ShownContext | None
     asked_at: datetime.datetime
     arm: int
     arm_name: str

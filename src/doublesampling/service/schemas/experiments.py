@@ -97,6 +97,17 @@ class ExperimentList(BaseModel):
     experiments: list[ExperimentSummary]
 
 
+class FeatureField(BaseModel):
+    """A field of the records that an experiment takes as contexts."""
+
+    name: str
+    kind: Literal["standard", "number", "range", "boolean", "category"]
+    low: float | None = Field(default=None, description="the least number of a range")
+    high: float | None = Field(default=None, description="the largest number of a range")
+    categories: list[str | int] | None = None
+    open: bool = Field(default=False, description="whether categories that are not listed are accepted")
+
+
 class ExperimentView(BaseModel):
     """An experiment. ``results`` is null for blind keys."""
 
@@ -104,6 +115,7 @@ class ExperimentView(BaseModel):
     status: Literal["running", "paused"]
     arms: list[Arm]
     dimension: int | None = Field(description="how many numbers a context has; null where there is no context")
+    features: list[FeatureField] | None = Field(description="the fields of a context; null where it is numbers")
     binary: bool = Field(description="whether rewards are 0 or 1")
     units: str
     belief: str | None = Field(description="null for blind keys where arms have codes: settings may reveal the arms")
