@@ -2,11 +2,16 @@
 
 from typing import Annotated
 
+from fastapi import Header
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 Text = Annotated[str, Field(min_length=1, max_length=500)]
 Context = Annotated[list[FiniteFloat], Field(min_length=1, max_length=10_000)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
+IdempotencyKey = Annotated[
+    str | None,
+    Header(min_length=1, max_length=500, description="a text of your choice; the same key changes nothing twice"),
+]
 
 
 class Request(BaseModel):
