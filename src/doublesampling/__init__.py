@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         Logistic,
         OwnBelief,
     )
+    from doublesampling.client import connect, connect_async
     from doublesampling.decision import Decision, decide, decide_from_draws, probability_optimal
     from doublesampling.decisions import Decisions, decide_many
     from doublesampling.engine.simulate import simulate
@@ -81,6 +82,8 @@ _MODULES = {
     "ThompsonSampling": "policies",
     "TopTwo": "policies",
     "UCB1": "policies",
+    "connect": "client",
+    "connect_async": "client",
     "decide": "decision",
     "decide_from_draws": "decision",
     "decide_many": "decisions",
@@ -122,6 +125,8 @@ __all__ = [
     "ThompsonSampling",
     "TopTwo",
     "__version__",
+    "connect",
+    "connect_async",
     "decide",
     "decide_from_draws",
     "decide_many",
