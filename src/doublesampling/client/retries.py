@@ -36,7 +36,7 @@ class Attempts:
         if not failure.again or now >= self._until:
             if self.failed > 1:
                 failure.error.add_note(f"{self.failed} attempts in {now - self._began:.1f} s.")
-            raise failure.error
+            raise failure.error from None
         most = min(LONGEST, FIRST * 2.0 ** min(self.failed - 1, 30))
         wait = max(self._uniform(0.5 * most, most), failure.after or 0.0)
         return min(wait, self._until - now)  # the last attempt is made when the time is over

@@ -22,7 +22,7 @@ from doublesampling.client.errors import (
     unexpected,
 )
 from doublesampling.client.retries import Attempts
-from doublesampling.errors import DoubleSamplingError, NameTakenError, SettingError, missing_extra
+from doublesampling.errors import DoubleSamplingError, NameTakenError, SettingError, StateError, missing_extra
 
 T = TypeVar("T")
 _CONNECT = 10.0  # seconds for a connection
@@ -101,9 +101,12 @@ class _Exchange:
     """What both senders share: the options of a request, and the meaning of its response or failure."""
 
     def __init__(self, settings: ConnectionSettings) -> None:
-        self.settings, self.httpx = settings, import_httpx()
+        self.settings, self.httpx, self.closed = settings, import_httpx(), False
 
     def request_options(self, call: Call[Any]) -> dict[str, Any]:
+        """Return the arguments of the HTTP library for a call."""
+        if self.closed:
+            raise StateError(f"The connection to {self.settings.url} is closed. Make a new one with connect.")
         content = None if call.body is None else json.dumps(call.body, allow_nan=False).encode()
         headers = {**call.headers, **({} if content is None else {"Content-Type": "application/json"})}
         return {"method": call.method, "url": self.settings.url + call.path, "headers": headers, "content": content,
@@ -194,6 +197,7 @@ class Sender(_Exchange):
 
     def close(self) -> None:
         """Close all connections."""
+        self.closed = True
         self._client.close()
 
 
@@ -242,4 +246,5 @@ class AsyncSender(_Exchange):
 
     async def close(self) -> None:
         """Close all connections."""
+        self.closed = True
         await self._client.aclose()
