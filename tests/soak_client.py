@@ -54,7 +54,7 @@ def kills(storage: str, times: int, workers: int, seconds: float) -> dict[str, A
     server = start(storage, port)
     crowd = [Worker(address, i, stop) for i in range(workers)]
     try:
-        wait_until_up(address, server)
+        wait_until_up(address, server, 180.0)
         for worker in crowd:
             worker.start()
         for _ in range(times):
@@ -62,7 +62,7 @@ def kills(storage: str, times: int, workers: int, seconds: float) -> dict[str, A
             os.kill(server.pid, signal.SIGKILL)
             server.wait(30)
             server = start(storage, port)
-            wait_until_up(address, server)
+            wait_until_up(address, server, 180.0)
         time.sleep(seconds)
         stop.set()
         for worker in crowd:

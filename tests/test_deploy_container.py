@@ -111,7 +111,7 @@ def start(folder: Path, *words: str, **environment: str) -> "subprocess.Complete
 
 class TestStartScript:
     @pytest.fixture
-    def folder(self, tmp_path) -> Path:
+    def folder(self, tmp_path: Path) -> Path:
         """A folder as install.sh makes it, with a command that prints what it was called with."""
         (tmp_path / "bin").mkdir()
         shutil.copy(ROOT / "deploy" / "start.sh", tmp_path / "bin" / "start")
@@ -159,7 +159,7 @@ print(compilations())
 def installed(tmp_path_factory) -> Path:
     """What install.sh makes of a fresh folder; the packages it needs are borrowed from this environment."""
     folder: Path = tmp_path_factory.mktemp("installed") / "doublesampling"
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     (inside,) = folder.glob("lib/python*/site-packages")
     (inside / "borrowed.pth").write_text(f"{sysconfig.get_paths()['purelib']}\n")
     environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "NUMBA_CACHE_DIR")}

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         TopTwo,
     )
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 _MODULES = {
     "BayesUCB": "policies",
