@@ -10,7 +10,7 @@ import doublesampling as ds
 from doublesampling.service.app import create_app
 from tests.client import new_key, service
 
-PAGE = Path(__file__).parent.parent / "docs" / "client.md"
+(PAGE,) = (Path(__file__).parent.parent / "docs").rglob("client.md")
 
 
 def test_every_block_of_the_page_runs(sqlite_url, monkeypatch, capsys):
