@@ -23,7 +23,24 @@ def new_key(storage: str, role: str | None = "admin", **more: Any) -> str:
 def service(storage: str) -> Iterator[Any]:
     """The transport of a service in this process."""
     with client(storage) as made:
-        yield made._transport
+        yield InProcess(made)
+
+
+class InProcess(httpx2.BaseTransport):
+    """Passes requests on to a test client of Starlette, whichever HTTP library that uses."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def handle_request(self, request: Any) -> Any:
+        found = self._inner.request(
+            request.method,
+            str(request.url),
+            content=request.read(),
+            headers=dict(request.headers),
+            follow_redirects=False,
+        )
+        return httpx2.Response(found.status_code, headers=list(found.headers.items()), content=found.content)
 
 
 class Transport(httpx2.BaseTransport):
