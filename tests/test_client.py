@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import functools
 import inspect
 import sys
 from typing import Any
@@ -28,6 +29,7 @@ from doublesampling.service.app import create_app
 from tests.client import connected, new_key, service
 from tests.service import HERE
 
+same_table = functools.partial(pd.testing.assert_frame_equal, check_exact=True)
 LOCAL_ONLY = {"create", "load", "list", "session", "design", "state", "known", "current_design"}
 SERVER_SIDE = {"actor", "scope"}  # who writes follows from the key
 
@@ -99,13 +101,13 @@ def test_everything_happens_as_in_a_local_experiment(storage, tmp_path):
         same = ds.Experiment.load("trial", storage=storage)
         assert remote.summary() == same.summary()
         assert set(remote.audit()["kind"]) == set(local.audit()["kind"])
-        pd.testing.assert_frame_equal(remote.decisions(), same.decisions())
-        pd.testing.assert_frame_equal(remote.decisions(after=2, limit=2), same.decisions(after=2, limit=2))
+        same_table(remote.decisions(), same.decisions())
+        same_table(remote.decisions(after=2, limit=2), same.decisions(after=2, limit=2))
         assert len(remote.decisions(limit=0)) == 0
-        pd.testing.assert_frame_equal(remote.pending(), same.pending())
-        pd.testing.assert_frame_equal(remote.audit(), same.audit())
-        pd.testing.assert_frame_equal(remote.audit(limit=3), same.audit(limit=3))
-        pd.testing.assert_frame_equal(remote.posterior(), same.posterior())
+        same_table(remote.pending(), same.pending())
+        same_table(remote.audit(), same.audit())
+        same_table(remote.audit(limit=3), same.audit(limit=3))
+        same_table(remote.posterior(), same.posterior())
         which = same.decisions()["id"].iloc[-1]
         assert plain(remote.decision(which)) == plain(same.decision(which))
         assert str(remote.explain(which)) == str(same.explain(which))
@@ -126,8 +128,8 @@ def test_long_tables_are_read_in_pages(sqlite_url, monkeypatch):
     with service(sqlite_url) as transport, connected(transport) as connection:
         remote = connection.load("trial")
         for limit in (None, 1, 3, 5, 7, 100):
-            pd.testing.assert_frame_equal(remote.decisions(limit=limit), exp.decisions(limit=limit))
-            pd.testing.assert_frame_equal(remote.audit(limit=limit), exp.audit(limit=limit))
+            same_table(remote.decisions(limit=limit), exp.decisions(limit=limit))
+            same_table(remote.audit(limit=limit), exp.audit(limit=limit))
         assert len(remote.decisions(after=7)) == 0
 
 
@@ -147,7 +149,7 @@ def test_an_export_is_the_local_one(form, sqlite_url, tmp_path, monkeypatch):
             one, two = (tmp_path / f"{name}{end}.{form}" for name in ("remote", "local"))
             if form == "parquet":
                 frames = [pd.read_parquet(each).astype(object) for each in (one, two)]
-                pd.testing.assert_frame_equal(*(frame.where(frame.notna(), None) for frame in frames))
+                same_table(*(frame.where(frame.notna(), None) for frame in frames))
             else:
                 assert one.read_bytes() == two.read_bytes()
         with pytest.raises(errors.OutputError, match="exists"):
@@ -172,8 +174,8 @@ def test_contexts(sqlite_url):
         exp.tell(d.id, 0.123456789012345678)
         exp.add_history([0, 1], [0.5, 1.5], [[1, 0], [0, 1]])
         context = [1 / 3, 0.1 + 0.2]
-        pd.testing.assert_frame_equal(exp.posterior(context), same.posterior(context))
-        pd.testing.assert_frame_equal(exp.decisions(), same.decisions())
+        same_table(exp.posterior(context), same.posterior(context))
+        same_table(exp.decisions(), same.decisions())
         for experiment in (exp, same):
             with pytest.raises(errors.ContextError):
                 experiment.posterior()
@@ -347,10 +349,10 @@ def test_asyncio(sqlite_url, tmp_path):
             changed = [await exp.pause(), await exp.resume(), await exp.add_arm("d"), await exp.drop_arm(0)]
             assert changed == [True] * 4
             same = ds.Experiment.load("trial", storage=sqlite_url)
-            pd.testing.assert_frame_equal(await exp.decisions(), same.decisions())
-            pd.testing.assert_frame_equal(await exp.pending(), same.pending())
-            pd.testing.assert_frame_equal(await exp.audit(), same.audit())
-            pd.testing.assert_frame_equal(await exp.posterior(), same.posterior())
+            same_table(await exp.decisions(), same.decisions())
+            same_table(await exp.pending(), same.pending())
+            same_table(await exp.audit(), same.audit())
+            same_table(await exp.posterior(), same.posterior())
             assert await exp.summary() == same.summary()
             assert (await exp.status())["name"] == exp.name == "trial"
             assert (await exp.decision(made[0].id)).unit == "u0"

@@ -101,7 +101,7 @@ def test_the_sdist_holds_what_the_tests_need_and_builds_the_same_wheel(built, tm
 def test_the_wheel_works_in_a_clean_environment(built, tmp_path):
     """Installed with its requirements and nothing else; skipped where pip cannot fetch them."""
     venv.create(tmp_path / "clean", with_pip=True)
-    python = next((tmp_path / "clean").glob("*/python*"))
+    python = tmp_path / "clean" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
     done = subprocess.run([python, "-m", "pip", "install", "--quiet", str(built[0])], capture_output=True, text=True)
     if done.returncode and "No matching distribution" in done.stderr:
         pytest.skip(f"pip cannot fetch the requirements: {done.stderr.strip().splitlines()[-1]}")
