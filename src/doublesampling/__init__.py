@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Logistic,
         OwnBelief,
     )
+    from doublesampling.client import connect, connect_async
     from doublesampling.decision import Decision, decide, decide_from_draws, probability_optimal
     from doublesampling.decisions import Decisions, decide_many
     from doublesampling.engine.simulate import simulate
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     from doublesampling.trials.compare import compare_designs
     from doublesampling.trials.trial import Trial
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 _MODULES = {
     "Allocation": "allocation",
@@ -104,6 +105,8 @@ _MODULES = {
     "bayes_optimal": "exact",
     "calibrate": "trials.calibrate",
     "compare_designs": "trials.compare",
+    "connect": "client",
+    "connect_async": "client",
     "decide": "decision",
     "decide_from_draws": "decision",
     "decide_many": "decisions",
@@ -158,6 +161,8 @@ __all__ = [
     "bayes_optimal",
     "calibrate",
     "compare_designs",
+    "connect",
+    "connect_async",
     "decide",
     "decide_from_draws",
     "decide_many",

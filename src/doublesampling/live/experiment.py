@@ -218,23 +218,24 @@ class Experiment(NotebookView):
     ) -> int:
         """Import outcomes from before the experiment; return how many. The same request_key imports them only once."""
         key = None if request_key is None else check_text("request_key", request_key)
-        return changes.add_history(self.session, arms, rewards, contexts, key, check_scope(scope), actor)
+        request = changes.ChangeRequest(actor, key, check_scope(scope))
+        return changes.add_history(self.session, arms, rewards, contexts, request)
 
     def pause(self, reason: str | None = None, *, actor: str | None = None) -> bool:
         """Pause the experiment: no new decisions until ``resume``. Return False where it was paused already."""
-        return changes.pause(self.session, reason, actor)
+        return changes.pause(self.session, reason, changes.ChangeRequest(actor))
 
     def resume(self, reason: str | None = None, *, actor: str | None = None) -> bool:
         """Resume a paused experiment. Return False where it was not paused."""
-        return changes.resume(self.session, reason, actor)
+        return changes.resume(self.session, reason, changes.ChangeRequest(actor))
 
     def drop_arm(self, arm: str | int, reason: str | None = None, *, actor: str | None = None) -> bool:
         """Stop decisions for an arm; its earlier decisions still count. Return False where it was dropped already."""
-        return changes.drop_arm(self.session, arm, reason, actor)
+        return changes.drop_arm(self.session, arm, reason, changes.ChangeRequest(actor))
 
     def add_arm(self, name: str, reason: str | None = None, *, actor: str | None = None) -> bool:
         """Add an arm, which starts at the prior. Return True."""
-        return changes.add_arm(self.session, name, reason, actor)
+        return changes.add_arm(self.session, name, reason, changes.ChangeRequest(actor))
 
     def decision(self, decision: str) -> Receipt:
         """Return a stored decision by its id."""

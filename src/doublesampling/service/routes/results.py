@@ -10,9 +10,11 @@ from fastapi import APIRouter, Query, Response
 from doublesampling.live.experiment import Experiment
 from doublesampling.live.queries import activity, decision_pages
 from doublesampling.live.state import ExperimentState
+from doublesampling.live.summary import summary as summarize
 from doublesampling.service.access import Reader, State
 from doublesampling.service.replays import replay_view
 from doublesampling.service.responses import UNCHANGED, Conditional, Question, cached_response
+from doublesampling.service.schemas.experiments import Summary
 from doublesampling.service.schemas.results import (
     AllocationPoint,
     ArmDensity,
@@ -28,6 +30,20 @@ from doublesampling.service.schemas.results import (
 from doublesampling.service.views import CONTEXT, Context, arm_posteriors, choose_context, parse_context
 
 router = APIRouter(prefix="/v1/experiments/{name}", tags=["results"])
+
+
+@router.get("/summary", response_model=Summary, responses=UNCHANGED)
+async def summary(state: State, caller: Reader, asked: Conditional, name: str) -> Response:
+    """Read design, status and counts, as ``Experiment.summary`` in Python returns them. It counts the whole log."""
+    experiment = await state.experiment(name)
+    return await cached_response(
+        state,
+        caller,
+        experiment,
+        Question("summary", slow=True),
+        lambda _: Summary(**summarize(experiment.session)),
+        asked,
+    )
 
 
 @router.get("/posterior", response_model=Posterior, responses=UNCHANGED)

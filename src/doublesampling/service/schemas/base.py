@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+from fastapi import Header
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 Text = Annotated[str, Field(min_length=1, max_length=500)]
@@ -14,6 +15,10 @@ Context = Numbers | Record
 """Numbers; or a record with the fields that the experiment lists under ``features``."""
 ShownContext = list[float] | dict[str, FieldValue]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
+IdempotencyKey = Annotated[
+    str | None,
+    Header(min_length=1, max_length=500, description="a text of your choice; the same key changes nothing twice"),
+]
 
 
 class Request(BaseModel):

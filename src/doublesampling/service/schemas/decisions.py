@@ -41,6 +41,7 @@ class Decision(Receipt):
     """A decision with the numbers behind it; lists have one number per arm."""
 
     number: int
+    request_key: str | None = Field(description="the Idempotency-Key of the request")
     arm_code: str | None
     voided: bool
     context: ShownContext | None
@@ -50,8 +51,11 @@ class Decision(Receipt):
     candidates: int
     votes: list[int]
     time: int
+    position: int = Field(description="its position among decisions that were made together, from 0")
+    seed: int = Field(description="with number and time, the address of its random numbers")
     observations: int
     digest: str
+    snapshot: str = Field(description="which transactions it could see")
     actor: str
     version: str
 

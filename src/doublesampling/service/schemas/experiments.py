@@ -91,6 +91,41 @@ class ExperimentSummary(BaseModel):
     results: ExperimentCounts | None
 
 
+class ArmCounts(BaseModel):
+    """Counts of an arm; ``decisions`` does not include voided ones."""
+
+    arm: int
+    name: str
+    active: bool
+    decisions: int
+    outcomes: int
+    total_reward: float
+    voided: int
+    history: int
+
+
+class Summary(BaseModel):
+    """The design, the status and the counts of an experiment. ``decisions`` does not include voided ones."""
+
+    name: str
+    status: Literal["running", "paused"]
+    created_at: datetime.datetime
+    created_by: str
+    belief: str
+    policy: str
+    seed: int
+    units: str
+    decisions: int
+    outcomes: int = Field(description="decisions that have an outcome")
+    waiting: int = Field(description="decisions without an outcome")
+    imputed: int
+    amended: int
+    withdrawn: int
+    voided: int
+    history: int = Field(description="outcomes from before the experiment")
+    arms: list[ArmCounts]
+
+
 class ExperimentList(BaseModel):
     """The experiments that the key may use."""
 
