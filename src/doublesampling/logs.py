@@ -132,7 +132,7 @@ def read_log(
     An export of a live experiment is recognised by its columns: its propensities and contexts are used, and decisions
     whose outcome is not known are left out and counted.
     """
-    table = _read_table(path)
+    table = read_table(path)
     as_exported = arm == "arm" and reward == "reward" and propensity in (None, "propensity") and not context
     if as_exported and all(name in table.columns for name in _EXPORT):
         return _from_export(table)
@@ -145,13 +145,14 @@ def read_log(
         raise LogError(f"Row {row}, column {arm!r}: missing. Fill it in, or drop the row.")
     contexts = None
     if context:
-        contexts = np.column_stack([_context_column(name, table[name]) for name in context])
+        contexts = np.column_stack([context_column(name, table[name]) for name in context])
     given = None if propensity is None else table[propensity].to_numpy()
     called = Columns(arm, reward, propensity or "propensity")
     return _make(table[arm].tolist(), table[reward].to_numpy(), given, contexts, called)
 
 
-def _read_table(path: object) -> "pd.DataFrame":
+def read_table(path: object) -> "pd.DataFrame":
+    """Return the rows of a CSV, Parquet or JSON Lines file."""
     if not isinstance(path, (str, os.PathLike)):
         raise LogError(f"A log is read from a file, got {checks.shown(path)}. Write its name.")
     pandas = import_module("pandas")  # heavy, and only for files
@@ -170,8 +171,8 @@ def _read_table(path: object) -> "pd.DataFrame":
         raise LogError(f"The log {str(file)!r} is not a table: {problem}.") from None
 
 
-def _context_column(name: str, values: Any) -> FloatArray:
-    """One number per row, or a list of numbers as JSON in each, float array (row, number)."""
+def context_column(name: str, values: Any) -> FloatArray:
+    """Return one number per row, or the list of numbers that each cell holds as JSON, float array (row, number)."""
     if not any(isinstance(value, (str, list)) and str(value).lstrip().startswith("[") for value in values):
         return _column(name, values.to_numpy(), len(values))[:, None]
     rows = [_numbers(name, row, value) for row, value in enumerate(values)]
@@ -203,7 +204,7 @@ def _from_export(table: "pd.DataFrame") -> Log:
         raise LogError(f"The export holds {len(table)} decisions, and no outcome of any is known yet.")
     contexts = None
     if "context" in known and known["context"].notna().all():
-        contexts = _context_column("context", known["context"])
+        contexts = context_column("context", known["context"])
     codes = known["arm"].to_numpy().astype(np.int64)
     log = _checked(tuple(names), codes, known["reward"], known["propensity"], contexts, Columns())
     return Log(log.names, log.arms, log.rewards, log.propensities, log.contexts, len(table) - len(known))

@@ -1,0 +1,150 @@
+"""``ds.sequence``: the confidence sequence of a whole log, after every outcome at once."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from doublesampling import checks
+from doublesampling.errors import SettingError
+from doublesampling.inference.decision_log import Contrast, DecisionLog, FloatArray, IntArray
+from doublesampling.inference.reading import read_decisions
+from doublesampling.inference.streaming import FEWEST, LARGEST_BET, METHODS, mixture_parameter
+
+
+@dataclass(frozen=True, eq=False)
+class Sequence:
+    """A confidence sequence over a log, float arrays (outcome) in the order in which outcomes were known."""
+
+    estimate: FloatArray
+    low: FloatArray
+    """-inf where nothing can be said yet."""
+    high: FloatArray
+    rows: IntArray
+    """The row of the log of each outcome."""
+    method: str
+    level: float
+    contrast: str
+    pending: int
+    missing: int
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The latest interval."""
+        return float(self.low[-1]), float(self.high[-1])
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        head = f"{self.contrast}: {self.estimate[-1]:.4g}, {low:.4g} to {high:.4g} after {self.rows.size} outcomes"
+        return f"{head} ({100 * self.level:g} %, {self.method}, valid however often one looks)"
+
+
+def sequence(
+    log: Any,
+    contrast: Contrast = (1, 0),
+    level: float = 0.95,
+    *,
+    method: str = "asymptotic",
+    optimal_at: float = 500.0,
+    bounds: tuple[float, float] = (0.0, 1.0),
+) -> Sequence:
+    """Return the confidence sequence of an arm, or of the difference of two, after every outcome of a log.
+
+    The arguments are those of ``ConfidenceSequence``, which gives the same intervals one outcome at a time; ``log`` is
+    what ``analyse`` takes. Outcomes count in the order in which they were known.
+    """
+    found = read_decisions(log)
+    arms = found.contrast(contrast)
+    level = checks.within("level", level, 0.5, 0.9999)
+    checks.one_of("method", method, METHODS)
+    checks.within("optimal_at", optimal_at, 1.0, 1e12)
+    told = np.flatnonzero(found.observed)
+    rows: IntArray = told[np.argsort(found.known[told], kind="stable")]
+    if method == "asymptotic":
+        estimate, low, high = _asymptotic(found, arms, rows, level, optimal_at)
+    else:
+        estimate, low, high = _bernstein(found, arms, rows, level, bounds)
+    return Sequence(estimate, low, high, rows, method, level, found.title(arms), found.pending, found.missing)
+
+
+def _asymptotic(
+    log: DecisionLog, arms: tuple[int, ...], rows: IntArray, level: float, optimal_at: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    played, rewards, shares = log.arms[rows], log.rewards[rows], log.propensities[rows][:, list(arms)]
+    chosen = played[:, None] == np.array(arms)
+    known, sums = _before(chosen.astype(float)), _before(chosen * rewards[:, None])
+    every, all_sums = np.arange(rows.size, dtype=float), _before(rewards[:, None])[:, 0]
+    start = np.divide(all_sums, every, out=np.zeros(rows.size), where=every > 0)
+    means = np.divide(sums, known, out=np.repeat(start[:, None], len(arms), axis=1), where=known > 0)
+    usable = (shares > 0.0).all(axis=1) & (every > 0)
+    safe = np.where(shares > 0.0, shares, 1.0)
+    signs = np.array([1.0, -1.0])[: len(arms)]
+    scores = (means + np.where(chosen, (rewards[:, None] - means) / safe, 0.0)) @ signs
+    scores, count = np.where(usable, scores, 0.0), usable.cumsum()
+    # squared deviations around a fixed point near the mean: no cancellation on long logs
+    point = scores[usable].mean() if usable.any() else 0.0
+    shifted = np.where(usable, scores - point, 0.0)
+    at = np.maximum(count, 1)
+    away = shifted.cumsum() / at
+    squares = np.maximum((shifted**2).cumsum() - at * away**2, 0.0)
+    least = np.minimum.accumulate(np.where(usable, safe.min(axis=1), 1.0))
+    outcomes = (known + chosen).min(axis=1)
+    shown = (outcomes >= FEWEST) & (least * count >= 1.0)
+    alpha = 1.0 - level
+    rho2 = mixture_parameter(alpha, optimal_at)
+    inside = squares * rho2 + 1.0
+    reach = np.sqrt(2.0 * inside * np.log(np.sqrt(inside) / alpha) / (at.astype(float) ** 2 * rho2))
+    reach = np.where(shown, reach, math.inf)
+    estimate = np.where(count > 0, point + away, math.nan)
+    centre = np.where(count > 0, point + away, 0.0)
+    return estimate, centre - reach, centre + reach
+
+
+def _before(values: FloatArray) -> FloatArray:
+    """Sums over the rows before each, float array (row, column)."""
+    return np.vstack([np.zeros((1, values.shape[1])), values.cumsum(axis=0)[:-1]])
+
+
+def _bernstein(
+    log: DecisionLog, arms: tuple[int, ...], rows: IntArray, level: float, bounds: tuple[float, float]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    low, high = float(bounds[0]), float(bounds[1])
+    rewards = log.rewards[rows]
+    if not low < high or (rewards < low).any() or (rewards > high).any():
+        raise SettingError(
+            f"method='empirical-bernstein' needs rewards within bounds; they are {bounds}, and the log holds rewards "
+            f"from {rewards.min():g} to {rewards.max():g}. Give bounds=(least, largest)."
+        )
+    scaled, alpha = (rewards - low) / (high - low), (1.0 - level) / (2 * len(arms))
+    ends, means = [], []
+    for arm in arms:
+        shares = log.propensities[rows, arm]
+        weight = np.divide(log.arms[rows] == arm, shares, out=np.zeros(rows.size), where=shares > 0.0)
+        usable = shares > 0.0
+        least = np.maximum(_bernstein_bound(weight * scaled, usable, alpha), 0.0)
+        most = np.minimum(1.0 - _bernstein_bound(weight * (1.0 - scaled), usable, alpha), 1.0)
+        count = usable.cumsum()
+        means.append(np.divide((weight * scaled).cumsum(), count, out=np.full(rows.size, math.nan), where=count > 0))
+        ends.append((least, most))
+    size = high - low
+    if len(arms) == 1:
+        return low + means[0] * size, low + ends[0][0] * size, low + ends[0][1] * size
+    (low_a, high_a), (low_b, high_b) = ends
+    return (means[0] - means[1]) * size, (low_a - high_b) * size, (high_a - low_b) * size
+
+
+def _bernstein_bound(scores: FloatArray, usable: Any, alpha: float) -> FloatArray:
+    """The lower bound after each row; rows that are not usable repeat the one before."""
+    mine = scores[usable]
+    if mine.size == 0:
+        return np.full(scores.size, -math.inf)
+    following = np.arange(1, mine.size + 1, dtype=float)
+    centre = np.minimum(1.0, (0.5 + np.concatenate([[0.0], mine.cumsum()[:-1]])) / following)
+    away = (mine - centre) ** 2
+    variance = (0.25 + np.concatenate([[0.0], away.cumsum()[:-1]])) / following
+    bets = np.minimum(LARGEST_BET, np.sqrt(2.0 * math.log(1.0 / alpha) / (variance * following * np.log1p(following))))
+    paid = (-np.log1p(-bets) - bets) * away
+    bound = ((bets * mine).cumsum() - math.log(1.0 / alpha) - paid.cumsum()) / bets.cumsum()
+    place = usable.cumsum()
+    return np.where(place > 0, np.concatenate([[-math.inf], bound])[place], -math.inf)
