@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from doublesampling.decisions import Decisions, decide_many
     from doublesampling.engine.simulate import simulate
     from doublesampling.errors import DoubleSamplingError
+    from doublesampling.inference import Analysis, ConfidenceSequence, analyse, sequence
     from doublesampling.live import Experiment
     from doublesampling.policies import (
         IMED,
@@ -49,11 +50,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _MODULES = {
+    "Analysis": "inference",
     "BayesUCB": "policies",
     "BernoulliBandit": "bandits",
     "BetaBernoulli": "beliefs",
     "CategoricalBandit": "bandits",
     "ChangingBernoulliBandit": "bandits",
+    "ConfidenceSequence": "inference",
     "Decision": "decision",
     "Decisions": "decisions",
     "DirichletCategorical": "beliefs",
@@ -81,10 +84,12 @@ _MODULES = {
     "ThompsonSampling": "policies",
     "TopTwo": "policies",
     "UCB1": "policies",
+    "analyse": "inference",
     "decide": "decision",
     "decide_from_draws": "decision",
     "decide_many": "decisions",
     "probability_optimal": "decision",
+    "sequence": "inference",
     "simulate": "engine.simulate",
 }
 
@@ -92,11 +97,13 @@ __all__ = [
     "IMED",
     "KLUCB",
     "UCB1",
+    "Analysis",
     "BayesUCB",
     "BernoulliBandit",
     "BetaBernoulli",
     "CategoricalBandit",
     "ChangingBernoulliBandit",
+    "ConfidenceSequence",
     "Decision",
     "Decisions",
     "DirichletCategorical",
@@ -122,10 +129,12 @@ __all__ = [
     "ThompsonSampling",
     "TopTwo",
     "__version__",
+    "analyse",
     "decide",
     "decide_from_draws",
     "decide_many",
     "probability_optimal",
+    "sequence",
     "simulate",
 ]
 

@@ -38,6 +38,8 @@ class Analysis:
     standard_error: float
     effective_sample_size: float
     """Outcomes of equal weight that would be as informative, (Σw)² / Σw²; of two arms, the smaller number."""
+    degrees_of_freedom: float
+    """Of the Student law that the interval and the p-value use."""
     method: str
     level: float
     contrast: str
@@ -61,7 +63,9 @@ class Analysis:
     """When the result may be trusted."""
 
     def __str__(self) -> str:
-        head = f"{self.contrast}: {self.estimate:.4g}, {100 * self.level:g} % interval {self.low:.4g} to {self.high:.4g}"
+        head = (
+            f"{self.contrast}: {self.estimate:.4g}, {100 * self.level:g} % interval {self.low:.4g} to {self.high:.4g}"
+        )
         return f"{head}, p = {self.p_value:.3g} ({self.method}, {self.rows} decisions)\n{self.trust}"
 
 
@@ -97,10 +101,10 @@ def analyse(
 
     ``method`` is "aw-aipw" (adaptively weighted scores, valid for adaptive logs whose propensities do not vanish),
     "aipw" (the same scores, equal weights), "ips" (inverse propensity), or "naive" (plain means, for comparison).
-    ``weights`` of aw-aipw are "constant" or "stick-breaking", with the ``decay`` of a floor such as t^-0.7. Columns named
-    in ``context`` enter a regression per arm that is fitted on the past only. ``bounds`` are the least and the largest
-    reward; without them, rewards within [0, 1] are taken to be bounded by 0 and 1. ``initial`` is what is expected of an
-    arm before its first outcome; by default, the mean of all outcomes known so far.
+    ``weights`` of aw-aipw are "constant" or "stick-breaking", with the ``decay`` of a floor such as t^-0.7. Columns
+    named in ``context`` enter a regression per arm that is fitted on the past only. ``bounds`` are the least and the
+    largest reward; without them, rewards within [0, 1] are taken to be bounded by 0 and 1. ``initial`` is what is
+    expected of an arm before its first outcome; by default, the mean of all outcomes known so far.
 
     >>> import numpy as np, pandas as pd
     >>> rng = np.random.default_rng(1)
@@ -146,13 +150,15 @@ def _estimate(log: DecisionLog, arms: tuple[int, ...], choice: _Choice, support:
     method: Callable[..., tuple[FloatArray, FloatArray]] = _naive_terms if choice.method == "naive" else _score_terms
     each, terms = method(log, arms, choice, support)
     signs = np.array([1.0, -1.0])[: len(arms)]
+    sizes = _effective(log, arms, choice, support)
     estimate, error = float(each @ signs), math.sqrt(float((terms @ signs) @ (terms @ signs)))
-    reach = float(special.ndtri(0.5 + choice.level / 2.0)) * error
+    freedom = degrees_of_freedom((terms**2).sum(axis=0), sizes)
+    reach = float(special.stdtrit(freedom, 0.5 + choice.level / 2.0)) * error
     z = abs(estimate - choice.null) / error if error > 0.0 else math.inf
     played = log.arms[support.rows]
     return Analysis(
-        estimate=estimate, low=estimate - reach, high=estimate + reach, p_value=float(2.0 * special.ndtr(-z)),
-        standard_error=error, effective_sample_size=_effective(log, arms, choice, support), method=choice.method,
+        estimate=estimate, low=estimate - reach, high=estimate + reach, p_value=float(2.0 * special.stdtr(freedom, -z)),
+        standard_error=error, effective_sample_size=float(sizes.min()), degrees_of_freedom=freedom, method=choice.method,
         level=choice.level, contrast=log.title(arms), null=choice.null, rows=support.rows.size,
         outcomes=tuple(int((played == arm).sum()) for arm in arms), pending=log.pending, missing=log.missing,
         imputed=log.imputed, voided=log.voided, unavailable=support.unavailable, least_propensity=support.least,
@@ -204,8 +210,18 @@ def _score_terms(
     return each, h * (scores - each) / total
 
 
-def _effective(log: DecisionLog, arms: tuple[int, ...], choice: _Choice, support: Support) -> float:
-    """The smaller of the arms' effective sample sizes."""
+def degrees_of_freedom(variances: FloatArray, sizes: FloatArray) -> float:
+    """Return Welch and Satterthwaite's degrees of freedom from the variance and effective sample size of each arm.
+
+    Theory gives a normal law in large samples; a variance from few outcomes is itself uncertain.
+    """
+    if not (variances > 0.0).any():
+        return math.inf
+    return float(variances.sum() ** 2 / (variances**2 / np.maximum(sizes - 1.0, 1.0)).sum())
+
+
+def _effective(log: DecisionLog, arms: tuple[int, ...], choice: _Choice, support: Support) -> FloatArray:
+    """The effective sample size of each arm of the contrast."""
     h, sizes = _weights(log, arms, choice, support), []
     for column, arm in enumerate(arms):
         mine = log.arms[support.rows] == arm
@@ -213,7 +229,7 @@ def _effective(log: DecisionLog, arms: tuple[int, ...], choice: _Choice, support
         if choice.method == "naive":
             weights = np.ones(int(mine.sum()))
         sizes.append(float(weights.sum() ** 2 / (weights**2).sum()))
-    return min(sizes)
+    return np.array(sizes)
 
 
 def _worst_case(

@@ -115,7 +115,8 @@ def _arm_indices(values: Any, names: tuple[str, ...]) -> IntArray:
                 f"Row {row + 1}, column 'arm': {raw[row]} is not an arm. With {len(names)} propensity columns, arms "
                 f"are 0 to {len(names) - 1}."
             )
-        return plain.astype(np.int64)
+        whole: IntArray = plain.astype(np.int64)
+        return whole
     pandas = import_module("pandas")
     codes: IntArray = pandas.Index(names).get_indexer([str(value) for value in raw]).astype(np.int64)
     for row in np.flatnonzero(codes < 0)[:1]:
@@ -199,10 +200,13 @@ def _known_by_time(table: Any) -> IntArray:
     if "asked_at" not in table or "told_at" not in table:
         return np.arange(1, rows + 1)
     pandas = import_module("pandas")
-    asked, told = (pandas.to_datetime(table[name], utc=True, format="ISO8601") for name in ("asked_at", "told_at"))
+    asked, told = (
+        pandas.to_datetime(table[name], utc=True, format="ISO8601").dt.tz_localize(None).to_numpy("datetime64[ns]")
+        for name in ("asked_at", "told_at")
+    )
     # numbers may be drawn in another order than times: the running maximum is a clock that never goes back
-    clock = np.maximum.accumulate(asked.to_numpy().astype("datetime64[ns]").astype(np.int64))
-    moment = told.to_numpy().astype("datetime64[ns]")
-    first = np.searchsorted(clock, moment.astype(np.int64), side="right")
-    first[np.isnat(moment)] = rows
-    return np.maximum(first, np.arange(1, rows + 1))
+    clock = np.maximum.accumulate(asked.astype(np.int64))
+    first = np.searchsorted(clock, told.astype(np.int64), side="right")
+    first[np.isnat(told)] = rows
+    later: IntArray = np.maximum(first, np.arange(1, rows + 1))
+    return later

@@ -1,11 +1,12 @@
 """Scores of every decision for an arm, and the weights with which they are averaged.
 
 The score of decision t for arm a is Γ_t(a) = m̂_t(a) + 1{A_t = a}(Y_t - m̂_t(a)) / e_t(a), with e_t(a) the logged
-propensity and m̂_t(a) an expected reward fitted on outcomes that were known before decision t. Given the past, Γ_t(a) has
-the mean of arm a, whatever m̂ is. Hadad, Hirshberg, Zhan, Wager, Athey (2021) average them with weights h_t(a).
+propensity and m̂_t(a) an expected reward fitted on outcomes that were known before decision t. Given the past, Γ_t(a)
+has the mean of arm a, whatever m̂ is. Hadad, Hirshberg, Zhan, Wager, Athey (2021) average them with weights h_t(a).
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from doublesampling.inference.decision_log import DecisionLog, FloatArray, IntArray
 from doublesampling.rules.ridge import predict_from_past
@@ -26,10 +27,11 @@ def running_means(log: DecisionLog, arms: tuple[int, ...], initial: float | None
     if initial is None:
         every, every_total = _known_before(log, np.ones(log.arms.size, dtype=bool))
         start = np.divide(every_total, every, out=start, where=every > 0)
-    return np.divide(total, count, out=np.repeat(start[:, None], len(arms), axis=1), where=count > 0)
+    means: FloatArray = np.divide(total, count, out=np.repeat(start[:, None], len(arms), axis=1), where=count > 0)
+    return means
 
 
-def _known_before(log: DecisionLog, chosen: object) -> tuple[FloatArray, FloatArray]:
+def _known_before(log: DecisionLog, chosen: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
     """Count and sum of the outcomes of the chosen rows that were known before each decision."""
     rows = np.flatnonzero(chosen & log.observed)
     size = log.arms.size + 1
@@ -81,4 +83,5 @@ def stick_breaking_weights(propensities: FloatArray, decay: float) -> FloatArray
     lost = (1.0 - decay) / (1.0 - decay + rows * (t / rows) ** decay - t)
     rate = np.clip((1.0 - propensities) * lost + propensities * kept, 0.0, 1.0)
     left = np.vstack([np.ones((1, rate.shape[1])), np.cumprod(1.0 - rate, axis=0)[:-1]])
-    return np.sqrt(left * rate * propensities)
+    weights: FloatArray = np.sqrt(left * rate * propensities)
+    return weights

@@ -15,14 +15,14 @@ from doublesampling.inference.streaming import FEWEST, LARGEST_BET, METHODS, mix
 
 @dataclass(frozen=True, eq=False)
 class Sequence:
-    """A confidence sequence over a log, float arrays (outcome) in the order in which outcomes were known."""
+    """A confidence sequence, arrays (point) in the order in which outcomes were known."""
 
     estimate: FloatArray
     low: FloatArray
     """-inf where nothing can be said yet."""
     high: FloatArray
-    rows: IntArray
-    """The row of the log of each outcome."""
+    outcomes: IntArray
+    """How many outcomes each point rests on."""
     method: str
     level: float
     contrast: str
@@ -36,7 +36,7 @@ class Sequence:
 
     def __str__(self) -> str:
         low, high = self.interval
-        head = f"{self.contrast}: {self.estimate[-1]:.4g}, {low:.4g} to {high:.4g} after {self.rows.size} outcomes"
+        head = f"{self.contrast}: {self.estimate[-1]:.4g}, {low:.4g} to {high:.4g} after {self.outcomes[-1]} outcomes"
         return f"{head} ({100 * self.level:g} %, {self.method}, valid however often one looks)"
 
 
@@ -65,7 +65,8 @@ def sequence(
         estimate, low, high = _asymptotic(found, arms, rows, level, optimal_at)
     else:
         estimate, low, high = _bernstein(found, arms, rows, level, bounds)
-    return Sequence(estimate, low, high, rows, method, level, found.title(arms), found.pending, found.missing)
+    outcomes = np.arange(1, rows.size + 1)
+    return Sequence(estimate, low, high, outcomes, method, level, found.title(arms), found.pending, found.missing)
 
 
 def _asymptotic(

@@ -101,9 +101,9 @@ class ConfidenceSequence:
     """An anytime-valid interval for the mean of an arm, or the difference of two.
 
     ``contrast`` holds one or two arm indices. ``method`` is "asymptotic", or "empirical-bernstein" for rewards within
-    ``bounds``, which holds at any sample size. ``optimal_at`` is the number of outcomes at which the asymptotic interval
-    is meant to be narrow; choose it before the data. The probability that any interval of the sequence, however often
-    one looks, misses the truth is at most 1 - level (asymptotically, for "asymptotic").
+    ``bounds``, which holds at any sample size. ``optimal_at`` is the number of outcomes at which the asymptotic
+    interval is meant to be narrow; choose it before the data. The probability that any interval of the sequence,
+    however often one looks, misses the truth is at most 1 - level (asymptotically, for "asymptotic").
 
     >>> seen = ConfidenceSequence(arms=2, contrast=(1, 0), method="empirical-bernstein")
     >>> for i in range(400):

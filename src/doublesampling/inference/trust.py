@@ -1,12 +1,12 @@
 """When an estimate may be trusted: refuse vanishing propensities, and say in words what a result rests on."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from doublesampling.errors import PropensityError
-from doublesampling.inference.decision_log import DecisionLog, FloatArray
+from doublesampling.inference.decision_log import DecisionLog, IntArray
 
 FEWEST_OUTCOMES = 5
 """Outcomes of an arm below which no interval is given."""
@@ -17,7 +17,7 @@ ENOUGH = 10.0
 class Support(NamedTuple):
     """The rows on which an estimate rests."""
 
-    rows: np.ndarray
+    rows: IntArray
     """Row numbers, with an outcome and with every arm of the contrast available."""
     least: float
     """The least propensity of an arm of the contrast in these rows."""
@@ -29,7 +29,7 @@ def enough_floor(rows: int, arms: int) -> float:
     """Return the floor that would have given every arm ``ENOUGH`` decisions in expectation, rounded up."""
     wanted = min(ENOUGH / rows, 1.0 / arms)
     digits = 1 - math.floor(math.log10(wanted))
-    return min(math.ceil(wanted * 10**digits - 1e-9) / 10**digits, 1.0 / arms)
+    return min(math.ceil(wanted * 10.0**digits - 1e-9) / 10.0**digits, 1.0 / arms)
 
 
 def find_support(log: DecisionLog, arms: tuple[int, ...]) -> Support:
@@ -45,8 +45,8 @@ def find_support(log: DecisionLog, arms: tuple[int, ...]) -> Support:
     )
     if unavailable and not _one_stretch(open_):
         raise PropensityError(
-            f"An arm of {title} had propensity 0 in {unavailable} rows, off and on: the policy chose without a random "
-            f"draw, and no estimate from this log is valid. {remedy}"
+            f"An arm of {title} had propensity 0 in {unavailable} rows, off and on: these decisions tell nothing about "
+            f"it, and why they came lies in the data, so no estimate from this log is valid. {remedy}"
         )
     for arm in arms:
         known = int((log.arms[rows] == arm).sum())
@@ -69,14 +69,15 @@ def check_propensities_last(log: DecisionLog, arms: tuple[int, ...], support: Su
     floor = enough_floor(log.arms.size, len(log.names))
     raise PropensityError(
         f"The propensity of arm {log.names[arms[int(column)]]!r} falls to {support.least:.2g} (row "
-        f"{support.rows[row] + 1} of {log.arms.size}), below 1 / {support.rows.size}. The log all but stops playing this "
-        "arm, for reasons that lie in its own outcomes: estimates are skewed and no interval holds its level. "
+        f"{support.rows[row] + 1} of {log.arms.size}), below 1 / {support.rows.size}. The log all but stops playing "
+        "this arm, for reasons that lie in its own outcomes: estimates are skewed and no interval holds its level. "
         f"A floor of {floor:g} under the propensity of every arm would have been enough for {log.arms.size} decisions "
-        f"(ds.Allocation(floor={floor:g})); from this log, only ds.sequence(..., method='empirical-bernstein') is valid."
+        f"(ds.Allocation(floor={floor:g})). From this log, only ds.sequence(..., method='empirical-bernstein') is "
+        "valid."
     )
 
 
-def _one_stretch(open_: FloatArray | np.ndarray) -> bool:
+def _one_stretch(open_: Any) -> bool:
     """Whether the rows in which all arms were available follow each other: an arm was added, or dropped for good."""
     changes = np.flatnonzero(np.diff(np.concatenate([[0], open_.astype(np.int8), [0]])))
     return changes.size <= 2

@@ -11,9 +11,7 @@ FEW = 30.0
 """Effective sample size below which a normal interval is an approximation only."""
 
 
-def trust(
-    log: DecisionLog, arms: tuple[int, ...], found: "Analysis", limits: tuple[float, float] | None
-) -> str:
+def trust(log: DecisionLog, arms: tuple[int, ...], found: "Analysis", limits: tuple[float, float] | None) -> str:
     """Return in words what the result rests on and when it may be trusted."""
     said = [_validity(log, found)]
     if found.effective_sample_size < FEW:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from doublesampling import checks
 from doublesampling.errors import SettingError
-from doublesampling.live import asking, changes, telling
+from doublesampling.live import analysing, asking, changes, telling
 from doublesampling.live.deciding import check_decidable
 from doublesampling.live.design import Design, check_text, make_design
 from doublesampling.live.explain import Explanation, explain
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Experiment:
+class Experiment(analysing.Analysed):
     """A live experiment in a store that several processes or machines can share.
 
     ``create`` makes a new experiment, ``load`` opens a stored one. ``storage`` is ``sqlite:///file`` or
@@ -45,7 +45,7 @@ class Experiment:
                 f"Experiment({checks.shown(session)}) does not open an experiment. Use Experiment.load(name, "
                 "storage=...) for one that exists, Experiment.create(name, arms=[...], storage=...) for a new one."
             )
-        self.session = session
+        self.session, self._followed = session, {}
 
     @classmethod
     def create(
