@@ -31,7 +31,7 @@ from benchmarks.coverage_logs import (
     simulate_logs,
 )
 from doublesampling.inference.decision_log import DecisionLog
-from doublesampling.inference.streaming import FEWEST, LARGEST_BET, mixture_parameter
+from doublesampling.inference.streaming import FEWEST, FEWEST_EACH_SIDE, LARGEST_BET, mixture_parameter
 
 FloatArray = NDArray[np.float64]
 
@@ -121,7 +121,10 @@ def _arm(logs: Logs, arm: int, method: str) -> tuple[FloatArray, FloatArray, Flo
 
 def asymptotic_misses(logs: Logs, arms: tuple[int, ...], truth: float, level: float, optimal_at: float) -> FloatArray:
     """Return whether the asymptotic sequence of each log misses the truth at any time."""
-    scores, least, outcomes = np.zeros(logs.rewards.shape), np.ones(logs.rewards.shape), []
+    shape = logs.rewards.shape
+    scores, least, predicted, shown = np.zeros(shape), np.ones(shape), np.zeros(shape), np.ones(shape, dtype=bool)
+    seen = np.arange(1, shape[1] + 1)
+    spread = (logs.rewards**2).cumsum(axis=1) / seen - (logs.rewards.cumsum(axis=1) / seen) ** 2
     for sign, arm in zip((1.0, -1.0), arms, strict=False):
         played, e = logs.arms == arm, logs.shares[:, :, arm]
         count, total = _before(played.astype(float)), _before(played * logs.rewards)
@@ -130,16 +133,21 @@ def asymptotic_misses(logs: Logs, arms: tuple[int, ...], truth: float, level: fl
             start = np.where(every > 0, _before(logs.rewards) / every, 0.0)
             model = np.where(count > 0, total / count, start)
             scores += sign * (model + np.where(played, (logs.rewards - model) / e, 0.0))
-        outcomes.append(played.cumsum(axis=1))
+        known, above = played.cumsum(axis=1), (played & (logs.rewards > model)).cumsum(axis=1)
+        shown &= (known >= FEWEST) & (np.minimum(above, known - above) >= FEWEST_EACH_SIDE)
+        sums, squared = (played * logs.rewards).cumsum(axis=1), (played * logs.rewards**2).cumsum(axis=1)
+        variance = (squared - sums**2 / np.maximum(known, 1) + spread) / np.maximum(known, 1)
+        with np.errstate(divide="ignore"):
+            predicted += variance * ((1.0 / e).cumsum(axis=1) - 1.0 / e[:, :1])
         least = np.minimum(least, e)
-    scores, least = scores[:, 1:], np.minimum.accumulate(least[:, 1:], axis=1)
+    scores, predicted, least = scores[:, 1:], predicted[:, 1:], np.minimum.accumulate(least[:, 1:], axis=1)
     count = np.arange(1, scores.shape[1] + 1, dtype=float)
     mean = scores.cumsum(axis=1) / count
-    squares = np.maximum((scores**2).cumsum(axis=1) - count * mean**2, 0.0)
+    squares = np.maximum((scores**2).cumsum(axis=1) - count * mean**2, predicted)
     rho2, alpha = mixture_parameter(1.0 - level, optimal_at), 1.0 - level
     inside = squares * rho2 + 1.0
     reach = np.sqrt(2.0 * inside * np.log(np.sqrt(inside) / alpha) / (count**2 * rho2))
-    shown = (np.min(outcomes, axis=0)[:, 1:] >= FEWEST) & (least * count >= 1.0)
+    shown = shown[:, 1:] & (least * count >= 1.0)
     return np.asarray((shown & (np.abs(mean - truth) > reach)).any(axis=1))
 
 
@@ -250,7 +258,10 @@ def print_published(logs: int) -> None:
     for rows in (1000, 5000):
         cell = Cell(THOMPSON, UNIFORM_NOISE, (0.9, 1.0, 1.1), rows, 1.0 / 3.0, 0.7)
         made = simulate_logs(cell, logs if rows == 1000 else max(logs // 4, 100), 1)
-        for arms, truth, name in (((0,), 0.9, "mean of the worst arm"), ((2,), 1.1, "mean of the best arm"), ((2, 0), 0.2, "best - worst")):  # fmt: skip
+        targets: list[tuple[tuple[int, ...], float, str]] = [
+            ((0,), 0.9, "mean of the worst arm"), ((2,), 1.1, "mean of the best arm"), ((2, 0), 0.2, "best - worst")
+        ]  # fmt: skip
+        for arms, truth, name in targets:
             found = [estimate(made, arms, method) for method in METHODS]
             text = [f"{share(each.covers(truth, 0.90))} (width {each.width(0.9).mean():.3f})" for each in found]
             print(f"| {rows} | {name} | {' | '.join(text)} |", flush=True)

@@ -158,8 +158,8 @@ def _estimate(log: DecisionLog, arms: tuple[int, ...], choice: _Choice, support:
     played = log.arms[support.rows]
     return Analysis(
         estimate=estimate, low=estimate - reach, high=estimate + reach, p_value=float(2.0 * special.stdtr(freedom, -z)),
-        standard_error=error, effective_sample_size=float(sizes.min()), degrees_of_freedom=freedom, method=choice.method,
-        level=choice.level, contrast=log.title(arms), null=choice.null, rows=support.rows.size,
+        standard_error=error, effective_sample_size=float(sizes.min()), degrees_of_freedom=freedom,
+        method=choice.method, level=choice.level, contrast=log.title(arms), null=choice.null, rows=support.rows.size,
         outcomes=tuple(int((played == arm).sum()) for arm in arms), pending=log.pending, missing=log.missing,
         imputed=log.imputed, voided=log.voided, unavailable=support.unavailable, least_propensity=support.least,
         worst_case=None, trust="",

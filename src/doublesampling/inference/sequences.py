@@ -10,7 +10,7 @@ from doublesampling import checks
 from doublesampling.errors import SettingError
 from doublesampling.inference.decision_log import Contrast, DecisionLog, FloatArray, IntArray
 from doublesampling.inference.reading import read_decisions
-from doublesampling.inference.streaming import FEWEST, LARGEST_BET, METHODS, mixture_parameter
+from doublesampling.inference.streaming import FEWEST, FEWEST_EACH_SIDE, LARGEST_BET, METHODS, mixture_parameter
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,33 +73,41 @@ def _asymptotic(
     log: DecisionLog, arms: tuple[int, ...], rows: IntArray, level: float, optimal_at: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     played, rewards, shares = log.arms[rows], log.rewards[rows], log.propensities[rows][:, list(arms)]
-    chosen = played[:, None] == np.array(arms)
-    known, sums = _before(chosen.astype(float)), _before(chosen * rewards[:, None])
-    every, all_sums = np.arange(rows.size, dtype=float), _before(rewards[:, None])[:, 0]
-    start = np.divide(all_sums, every, out=np.zeros(rows.size), where=every > 0)
+    point = rewards.mean()  # sums of deviations from a fixed point: no cancellation on long logs
+    paid, chosen = rewards - point, played[:, None] == np.array(arms)
+    mine, every = chosen * paid[:, None], np.arange(rows.size, dtype=float)
+    known, sums = _before(chosen.astype(float)), _before(mine)
+    start = np.divide(_before(paid[:, None])[:, 0], every, out=np.full(rows.size, -point), where=every > 0)
     means = np.divide(sums, known, out=np.repeat(start[:, None], len(arms), axis=1), where=known > 0)
-    usable = (shares > 0.0).all(axis=1) & (every > 0)
-    safe = np.where(shares > 0.0, shares, 1.0)
+    usable, safe = (shares > 0.0).all(axis=1) & (every > 0), np.where(shares > 0.0, shares, 1.0)
     signs = np.array([1.0, -1.0])[: len(arms)]
-    scores = (means + np.where(chosen, (rewards[:, None] - means) / safe, 0.0)) @ signs
-    scores, count = np.where(usable, scores, 0.0), usable.cumsum()
-    # squared deviations around a fixed point near the mean: no cancellation on long logs
-    point = scores[usable].mean() if usable.any() else 0.0
-    shifted = np.where(usable, scores - point, 0.0)
-    at = np.maximum(count, 1)
-    away = shifted.cumsum() / at
-    squares = np.maximum((shifted**2).cumsum() - at * away**2, 0.0)
+    scores = (means + np.where(chosen, (paid[:, None] - means) / safe, 0.0)) @ signs
+    scores, count = np.where(usable, scores, 0.0), np.maximum(usable.cumsum(), 1).astype(float)
+    mean = scores.cumsum() / count
+    squares = (scores**2).cumsum() - count * mean**2
+    inverse = np.where(usable[:, None], 1.0 / safe, 0.0).cumsum(axis=0)
+    squares = np.maximum(squares, _predicted_squares(chosen, paid, inverse))
     least = np.minimum.accumulate(np.where(usable, safe.min(axis=1), 1.0))
-    outcomes = (known + chosen).min(axis=1)
-    shown = (outcomes >= FEWEST) & (least * count >= 1.0)
+    above = (chosen & (paid[:, None] > means)).cumsum(axis=0)
+    outcomes = chosen.cumsum(axis=0)
+    shown = (outcomes.min(axis=1) >= FEWEST) & (least * count >= 1.0)
+    shown &= np.minimum(above, outcomes - above).min(axis=1) >= FEWEST_EACH_SIDE
     alpha = 1.0 - level
     rho2 = mixture_parameter(alpha, optimal_at)
     inside = squares * rho2 + 1.0
-    reach = np.sqrt(2.0 * inside * np.log(np.sqrt(inside) / alpha) / (at.astype(float) ** 2 * rho2))
-    reach = np.where(shown, reach, math.inf)
-    estimate = np.where(count > 0, point + away, math.nan)
-    centre = np.where(count > 0, point + away, 0.0)
-    return estimate, centre - reach, centre + reach
+    reach = np.where(shown, np.sqrt(2.0 * inside * np.log(np.sqrt(inside) / alpha) / (count**2 * rho2)), math.inf)
+    centre = mean + point * signs.sum()
+    return np.where(usable.cumsum() > 0, centre, math.nan), centre - reach, centre + reach
+
+
+def _predicted_squares(chosen: Any, paid: FloatArray, inverse: FloatArray) -> FloatArray:
+    """The variance of the scores, times their number, that the outcomes' variances and the propensities predict."""
+    count, every = np.maximum(chosen.cumsum(axis=0), 1), np.arange(1, paid.size + 1)
+    spread = np.maximum((paid**2).cumsum() / every - (paid.cumsum() / every) ** 2, 0.0)
+    sums, squares = (chosen * paid[:, None]).cumsum(axis=0), (chosen * paid[:, None] ** 2).cumsum(axis=0)
+    around = np.maximum(squares - sums**2 / count, 0.0)
+    predicted: FloatArray = ((around + spread[:, None]) / count * inverse).sum(axis=1)
+    return predicted
 
 
 def _before(values: FloatArray) -> FloatArray:

@@ -1,7 +1,8 @@
 """``ds.ConfidenceSequence``: an interval that may be looked at after every outcome, updated in constant time.
 
 Asymptotic (Waudby-Smith, Arbour, Sinha, Kennedy, Ramdas): with the mean μ̂_t and variance σ̂²_t of t scores,
-μ̂_t ± sqrt(2 (t σ̂² ρ² + 1) log(sqrt(t σ̂² ρ² + 1) / α) / (t² ρ²)), ρ² = (-W_{-1}(-α² / e) - 1) / t_opt.
+μ̂_t ± sqrt(2 (t σ̂² ρ² + 1) log(sqrt(t σ̂² ρ² + 1) / α) / (t² ρ²)), ρ² = (-W_{-1}(-α² / e) - 1) / t_opt. σ̂² is the
+larger of the scores' variance and of what the outcomes' variances and the propensities predict for it.
 
 Non-asymptotic, for rewards in [0, 1]: a predictable plug-in empirical Bernstein bound on inverse-propensity scores
 ξ = 1{A = a} R / e, L_t = [Σ λ ξ - log(1/α) - Σ ψ(λ_i)(ξ_i - ξ̄_{i-1})²] / Σ λ with ψ(λ) = -log(1 - λ) - λ; the upper
@@ -10,7 +11,7 @@ bound comes from 1 - R in the same way, a contrast from a union bound over the b
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,10 @@ from doublesampling.inference.decision_log import ROUNDING
 METHODS = ("asymptotic", "empirical-bernstein")
 LARGEST_BET = 0.5
 """λ never exceeds this."""
-FEWEST = 10
+FEWEST = 20
 """Outcomes of each arm before which an asymptotic sequence gives no interval."""
+FEWEST_EACH_SIDE = 5
+"""The same above the mean of the arm so far, and below it: before rare outcomes came, the variance looks small."""
 EVERYTHING = (-math.inf, math.inf)
 
 
@@ -80,21 +83,31 @@ class BernsteinBound:
 
 
 @dataclass
-class _Scores:
-    """The running mean and squared deviations of scores (Welford), and the outcomes that m̂ is made of."""
+class _Moments:
+    """A running mean and squared deviations (Welford), and how many values were above the mean before them."""
 
     count: int = 0
     mean: float = 0.0
     squares: float = 0.0
-    known: list[int] = field(default_factory=list)
-    sums: list[float] = field(default_factory=list)
-    least: float = 1.0
+    above: int = 0
 
-    def add(self, score: float) -> None:
+    def add(self, value: float, expected: float = math.inf) -> None:
         self.count += 1
-        change = score - self.mean
+        change = value - self.mean
         self.mean += change / self.count
-        self.squares += change * (score - self.mean)
+        self.squares += change * (value - self.mean)
+        self.above += value > expected
+
+
+@dataclass
+class _Scores:
+    """Moments of the scores, of the outcomes of each arm and of all, and sums of inverse propensities per arm."""
+
+    scores: _Moments
+    arms: list[_Moments]
+    every: _Moments
+    inverse: list[float]
+    least: float = 1.0
 
 
 class ConfidenceSequence:
@@ -138,7 +151,8 @@ class ConfidenceSequence:
         self._rho2 = mixture_parameter(alpha, self.optimal_at)
         sides = 2 * len(self.contrast)
         self._bounds = [(BernsteinBound(alpha / sides), BernsteinBound(alpha / sides)) for _ in self.contrast]
-        self._scores = _Scores(known=[0] * self.arms, sums=[0.0] * self.arms)
+        outcomes = [_Moments() for _ in range(self.arms)]
+        self._scores = _Scores(_Moments(), outcomes, _Moments(), [0.0] * self.arms)
         self.rows = 0
         """Outcomes that were added."""
 
@@ -172,24 +186,24 @@ class ConfidenceSequence:
 
     def _add_score(self, arm: int, reward: float, shares: list[float]) -> None:
         seen = self._scores
-        if min(shares[each] for each in self.contrast) > 0.0:
-            every = sum(seen.known)
-            if every:  # before any outcome m̂ has no scale
-                score, start = 0.0, sum(seen.sums) / every
-                for sign, each in zip((1.0, -1.0), self.contrast, strict=False):
-                    expected = seen.sums[each] / seen.known[each] if seen.known[each] else start
-                    residual = (reward - expected) / shares[each] if arm == each else 0.0
-                    score += sign * (expected + residual)
-                    seen.least = min(seen.least, shares[each])
-                seen.add(score)
-        seen.known[arm] += 1
-        seen.sums[arm] += reward
+        start = seen.every.mean
+        if min(shares[each] for each in self.contrast) > 0.0 and seen.every.count:  # before any outcome, no scale
+            score = 0.0
+            for sign, each in zip((1.0, -1.0), self.contrast, strict=False):
+                expected = seen.arms[each].mean if seen.arms[each].count else start
+                residual = (reward - expected) / shares[each] if arm == each else 0.0
+                score += sign * (expected + residual)
+                seen.inverse[each] += 1.0 / shares[each]
+                seen.least = min(seen.least, shares[each])
+            seen.scores.add(score)
+        seen.arms[arm].add(reward, seen.arms[arm].mean if seen.arms[arm].count else start)
+        seen.every.add(reward)
 
     @property
     def estimate(self) -> float:
         """The mean of the scores so far; nan before the first."""
         if self.method == "asymptotic":
-            return self._scores.mean if self._scores.count else math.nan
+            return self._scores.scores.mean if self._scores.scores.count else math.nan
         low, high = self.bounds
         means = [lower.total / lower.count if lower.count else math.nan for lower, _ in self._bounds]
         return (means[0] - means[1]) * (high - low) if len(means) == 2 else low + means[0] * (high - low)
@@ -204,19 +218,28 @@ class ConfidenceSequence:
         """Why an asymptotic sequence has no interval now; None where it has one."""
         if self.method != "asymptotic":
             return None
-        seen = self._scores
-        if min(seen.known[arm] for arm in self.contrast) < FEWEST:
+        seen, mine = self._scores, [self._scores.arms[arm] for arm in self.contrast]
+        if min(arm.count for arm in mine) < FEWEST:
             return f"An arm has fewer than {FEWEST} outcomes."
-        if seen.least * seen.count < 1.0:
-            return f"A propensity fell to {seen.least:.2g}, below 1 / {seen.count}: set a floor on the propensities."
+        if min(min(arm.above, arm.count - arm.above) for arm in mine) < FEWEST_EACH_SIDE:
+            return f"An arm has fewer than {FEWEST_EACH_SIDE} outcomes above its mean, or below it."
+        if seen.least * seen.scores.count < 1.0:
+            count = seen.scores.count
+            return f"A propensity fell to {seen.least:.2g}, below 1 / {count}: set a floor on the propensities."
         return None
 
     def _asymptotic(self) -> tuple[float, float]:
         if self.reason is not None:
             return EVERYTHING
-        seen = self._scores
-        reach = asymptotic_reach(seen.count, seen.squares, 1.0 - self.level, self._rho2)
-        return seen.mean - reach, seen.mean + reach
+        seen, every = self._scores, self._scores.every
+        # the variance of the scores that the outcomes predict: the observed one misses rare, heavily weighted outcomes
+        spread = every.squares / every.count
+        predicted = sum(
+            (seen.arms[arm].squares + spread) / seen.arms[arm].count * seen.inverse[arm] for arm in self.contrast
+        )
+        squares = max(seen.scores.squares, predicted)
+        reach = asymptotic_reach(seen.scores.count, squares, 1.0 - self.level, self._rho2)
+        return seen.scores.mean - reach, seen.scores.mean + reach
 
     def _bernstein(self) -> tuple[float, float]:
         low, high = self.bounds
