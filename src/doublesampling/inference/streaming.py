@@ -167,11 +167,11 @@ class ConfidenceSequence:
             )
         if shares[arm] <= 0.0:
             raise SettingError(f"Arm {arm} was played with propensity 0, which cannot be.")
-        self.rows += 1
         if self.method == "asymptotic":
             self._add_score(arm, reward, shares)
         else:
             self._add_bounds(arm, reward, shares)
+        self.rows += 1
 
     def _add_bounds(self, arm: int, reward: float, shares: list[float]) -> None:
         low, high = self.bounds

@@ -70,45 +70,50 @@ class OutcomeScores:
         self.ref, self._make = ref, make
         self._lock = threading.Lock()
         self._incarnation: Incarnation | None = None
-        self._watermark, self._settled = 0, _Followed(make(2))
+        self._watermark = 0
+        self._settled: _Followed | None = None
 
     def read(self, arms: int) -> list[Point]:
         """Return points of the sequence up to the latest outcome; only new outcomes are read."""
         with self._lock, self.ref.store.reading() as connection:
             moment = self.ref.store.moment(connection, self.ref.id)
             xmin = moment.snapshot.xmin
-            if moment.incarnation != self._incarnation or arms != self._settled.sequence.arms or xmin < self._watermark:
-                self._restart(moment.incarnation, arms)
+            followed = self._settled
+            lost = moment.incarnation != self._incarnation or xmin < self._watermark
+            if followed is None or lost or arms != followed.sequence.arms:
+                followed = self._restart(moment.incarnation, arms)
             rows = self._rows(connection, self._watermark)
             if any(row.revision > 1 for row in rows):  # of outcomes that may have been added already
-                self._restart(moment.incarnation, arms)
+                followed = self._restart(moment.incarnation, arms)
                 rows = _latest_values(self._rows(connection, 0))
-            settled = [row for row in rows if row.place < xmin]
+            settled = [row for row in rows if row.xid < xmin]
             for row in settled:
-                self._settled.add(row)
+                followed.add(row)
             self._watermark = xmin
-            shown = self._settled
+            shown = followed
             if len(settled) < len(rows):
                 shown = copy.deepcopy(shown)
-                for row in rows[len(settled) :]:
-                    shown.add(row)
+                for row in rows:
+                    if row.xid >= xmin:
+                        shown.add(row)
         points = list(shown.points)
         if shown.sequence.rows and (not points or points[-1].outcomes != shown.sequence.rows):
             points.append(shown.latest)
         return points
 
-    def _restart(self, incarnation: Incarnation, arms: int) -> None:
+    def _restart(self, incarnation: Incarnation, arms: int) -> _Followed:
         self._incarnation, self._watermark, self._settled = incarnation, 0, _Followed(self._make(arms))
+        return self._settled
 
     def _rows(self, connection: Connection, since: int) -> list[Any]:
         """Revisions of outcomes of decisions from a transaction on, in order, with the propensities of each."""
         o, d = outcomes.c, decisions.c
-        columns = (o.xid, o.seq, o.decision, o.revision, o.kind, o.arm, o.reward, o.place, d.propensities, d.number)
+        columns = (o.xid, o.decision, o.revision, o.kind, o.arm, o.reward, o.place, d.propensities, d.number)
         query = (
             sa.select(*columns)
             .select_from(outcomes.join(decisions, o.decision == d.id))
             .where(o.experiment == self.ref.id, o.xid >= since)
-            .order_by(o.xid, o.seq)
+            .order_by(o.xid, d.number, o.revision)
         )
         return list(connection.execute(query))
 
