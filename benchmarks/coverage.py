@@ -36,6 +36,8 @@ from doublesampling.inference.streaming import FEWEST, FEWEST_EACH_SIDE, LARGEST
 FloatArray = NDArray[np.float64]
 
 METHODS = ("aw-aipw", "aw-aipw, stick-breaking", "aipw", "ips", "naive")
+LEVELS = (0.95, 0.90)
+BLOCK = 100
 FLOORS = {"0": (0.0, 0.0), "0.05": (0.05, 0.0), "0.1": (0.1, 0.0), "t^-0.7 / K": (1.0, 0.7)}
 POLICIES = {"Thompson": THOMPSON, "double sampling, horizon": DOUBLE_SAMPLING}
 TRUTHS: dict[tuple[str, int, str], tuple[float, ...]] = {
@@ -58,12 +60,12 @@ class Found(NamedTuple):
     error: FloatArray
     freedom: FloatArray
 
-    def covers(self, truth: float, level: float) -> FloatArray:
+    def covers(self, truth: float, level: float) -> Any:
         """Return whether each interval holds the truth."""
         reach = special.stdtrit(self.freedom, 0.5 + level / 2.0) * self.error
         return np.abs(self.estimate - truth) <= reach
 
-    def width(self, level: float) -> FloatArray:
+    def width(self, level: float) -> Any:
         """Return the width of each interval."""
         return 2.0 * special.stdtrit(self.freedom, 0.5 + level / 2.0) * self.error
 
@@ -98,7 +100,7 @@ def _arm(logs: Logs, arm: int, method: str) -> tuple[FloatArray, FloatArray, Flo
         model = np.zeros_like(e)
         if method != "ips":
             count, total = _before(played.astype(float)), _before(played * logs.rewards)
-            every = np.arange(rows, dtype=float)
+            every = np.arange(rows, dtype=np.float64)
             start = np.where(every > 0, _before(logs.rewards) / every, 0.0)
             model = np.where(count > 0, total / count, start)
         scores = model + np.where(played, (logs.rewards - model) / e, 0.0)
@@ -106,7 +108,7 @@ def _arm(logs: Logs, arm: int, method: str) -> tuple[FloatArray, FloatArray, Flo
         if method.startswith("aw-aipw"):
             h = np.sqrt(e)
             if method.endswith("stick-breaking"):
-                t = np.arange(1, rows + 1, dtype=float)
+                t = np.arange(1, rows + 1, dtype=np.float64)
                 lost = 0.3 / (0.3 + rows * (t / rows) ** 0.7 - t)
                 rate = np.clip((1.0 - e) * lost + e / (1.0 + rows - t), 0.0, 1.0)
                 left = np.concatenate([np.ones((len(e), 1)), np.cumprod(1.0 - rate, axis=1)[:, :-1]], axis=1)
@@ -119,9 +121,9 @@ def _arm(logs: Logs, arm: int, method: str) -> tuple[FloatArray, FloatArray, Flo
     return value[:, 0], h * (scores - value) / total_weight, effective
 
 
-def asymptotic_misses(logs: Logs, arms: tuple[int, ...], truth: float, level: float, optimal_at: float) -> FloatArray:
+def asymptotic_misses(logs: Logs, arms: tuple[int, ...], truth: float, level: float, optimal_at: float) -> Any:
     """Return whether the asymptotic sequence of each log misses the truth at any time."""
-    shape = logs.rewards.shape
+    shape = (len(logs.rewards), logs.rewards.shape[1])
     scores, least, predicted, shown = np.zeros(shape), np.ones(shape), np.zeros(shape), np.ones(shape, dtype=bool)
     seen = np.arange(1, shape[1] + 1)
     spread = (logs.rewards**2).cumsum(axis=1) / seen - (logs.rewards.cumsum(axis=1) / seen) ** 2
@@ -129,7 +131,7 @@ def asymptotic_misses(logs: Logs, arms: tuple[int, ...], truth: float, level: fl
         played, e = logs.arms == arm, logs.shares[:, :, arm]
         count, total = _before(played.astype(float)), _before(played * logs.rewards)
         with np.errstate(invalid="ignore", divide="ignore"):
-            every = np.arange(e.shape[1], dtype=float)
+            every = np.arange(e.shape[1], dtype=np.float64)
             start = np.where(every > 0, _before(logs.rewards) / every, 0.0)
             model = np.where(count > 0, total / count, start)
             scores += sign * (model + np.where(played, (logs.rewards - model) / e, 0.0))
@@ -141,7 +143,7 @@ def asymptotic_misses(logs: Logs, arms: tuple[int, ...], truth: float, level: fl
             predicted += variance * ((1.0 / e).cumsum(axis=1) - 1.0 / e[:, :1])
         least = np.minimum(least, e)
     scores, predicted, least = scores[:, 1:], predicted[:, 1:], np.minimum.accumulate(least[:, 1:], axis=1)
-    count = np.arange(1, scores.shape[1] + 1, dtype=float)
+    count = np.arange(1, scores.shape[1] + 1, dtype=np.float64)
     mean = scores.cumsum(axis=1) / count
     squares = np.maximum((scores**2).cumsum(axis=1) - count * mean**2, predicted)
     rho2, alpha = mixture_parameter(1.0 - level, optimal_at), 1.0 - level
@@ -164,7 +166,7 @@ def bernstein_misses(logs: Logs, arms: tuple[int, ...], truth: float, level: flo
 
 
 def _bound(scores: FloatArray, alpha: float) -> FloatArray:
-    following = np.arange(1, scores.shape[1] + 1, dtype=float)
+    following = np.arange(1, scores.shape[1] + 1, dtype=np.float64)
     centre = np.minimum(1.0, (0.5 + _before(scores)) / following)
     away = (scores - centre) ** 2
     variance = (0.25 + _before(away)) / following
@@ -181,7 +183,7 @@ def check_package(logs: Logs, arms: tuple[int, ...], some: int = 3) -> None:
             np.arange(1, logs.arms.shape[1] + 1),
         )  # fmt: skip
         for method in METHODS:
-            one = Logs(*(part[i : i + 1] for part in logs))
+            one = Logs(logs.arms[i : i + 1], logs.rewards[i : i + 1], logs.shares[i : i + 1])
             mine = estimate(one, arms, method)
             name, _, kind = method.partition(", ")
             try:
@@ -193,7 +195,7 @@ def check_package(logs: Logs, arms: tuple[int, ...], some: int = 3) -> None:
             )
 
 
-def usable(logs: Logs, arms: tuple[int, ...]) -> FloatArray:
+def usable(logs: Logs, arms: tuple[int, ...]) -> Any:
     """Return whether ds.analyse would accept each log: propensities of at least 1 / T, and five outcomes per arm."""
     least = logs.shares[:, :, list(arms)].min(axis=(1, 2))
     fewest = np.min([(logs.arms == arm).sum(axis=1) for arm in arms], axis=0)
@@ -220,22 +222,43 @@ def contrast_of(cell: Cell) -> tuple[tuple[int, int], float]:
     return (last, 0), cell.means[last] - cell.means[0]
 
 
+class Judged(NamedTuple):
+    """What a block of logs gave, bool arrays: accepted (log), covered (method, level, log), missed (sequence, log)."""
+
+    kept: Any
+    covered: Any
+    missed: Any
+
+
+def judge(cell: Cell, logs: int, seed: int, check: bool) -> Judged:
+    """Simulate a block of logs, small enough for the processor's cache, and judge every interval."""
+    made = simulate_logs(cell, logs, seed)
+    arms, truth = contrast_of(cell)
+    if check:
+        check_package(made, arms)
+    found = [estimate(made, arms, method) for method in METHODS]
+    covered = [[each.covers(truth, level) for level in LEVELS] for each in found]
+    missed = [asymptotic_misses(made, arms, truth, 0.95, 500.0)]
+    if cell.law == BERNOULLI:
+        missed.append(bernstein_misses(made, arms, truth, 0.95))
+    return Judged(usable(made, arms), np.array(covered), np.array(missed))
+
+
 def grid_row(job: tuple[str, str, int, str, Cell], logs: int, seed: int) -> str:
     """One row of the table of a horizon and floor."""
     policy, law, count, kind, cell = job
-    made = simulate_logs(cell, logs, seed)
-    arms, truth = contrast_of(cell)
-    check_package(made, arms)
-    kept = usable(made, arms)
+    starts = range(0, logs, BLOCK)
+    blocks = [judge(cell, min(BLOCK, logs - first), seed + first, first == 0) for first in starts]
+    kept = np.concatenate([block.kept for block in blocks])
+    covered = np.concatenate([block.covered for block in blocks], axis=2)
+    missed = np.concatenate([block.missed for block in blocks], axis=1)
     parts = []
-    for method in METHODS:
-        found = estimate(made, arms, method)
+    for method, each in zip(METHODS, covered, strict=True):
         on = kept if method != "naive" else np.ones(logs, dtype=bool)
-        parts.append(f"{share(found.covers(truth, 0.95)[on])} / {share(found.covers(truth, 0.90)[on])}")
-    asymptotic = share(asymptotic_misses(made, arms, truth, 0.95, 500.0))
-    bernstein = share(bernstein_misses(made, arms, truth, 0.95)) if cell.law == BERNOULLI else "–"
+        parts.append(" / ".join(share(level[on]) for level in each))
+    sequences = [share(each) for each in missed] + ["–"] * (2 - len(missed))
     head = f"{policy} | {law} | {count}, {kind} | {share(~kept)}"
-    return f"| {head} | {' | '.join(parts)} | {asymptotic} | {bernstein} |"
+    return f"| {head} | {' | '.join(parts)} | {' | '.join(sequences)} |"
 
 
 def print_grid(rows: int, floor: str, logs: int, threads: int) -> None:

@@ -60,7 +60,7 @@ class _Plain(NamedTuple):
 _njit: Any = numba.njit(nogil=True, cache=False)
 
 
-@_njit
+@_njit  # type: ignore[untyped-decorator]
 def _normal_optimality(mean: FloatArray, spread: FloatArray, p: FloatArray) -> None:
     """P(arm is best) for independent normal arms: two in closed form, more by the trapezoidal rule over each law."""
     if p.size == 2:
@@ -82,7 +82,7 @@ def _normal_optimality(mean: FloatArray, spread: FloatArray, p: FloatArray) -> N
         p[a] /= total
 
 
-@_njit
+@_njit  # type: ignore[untyped-decorator]
 def _mode_shares(number: int, p: FloatArray, out: FloatArray) -> None:
     """The probability that each arm is the mode of N candidates."""
     best = int(p.argmax())
@@ -109,7 +109,7 @@ def _mode_shares(number: int, p: FloatArray, out: FloatArray) -> None:
     out /= out.sum()
 
 
-@_njit
+@_njit  # type: ignore[untyped-decorator]
 def _play(cell: Any, means: FloatArray, seed: int, arms: IntArray, rewards: FloatArray, shares: FloatArray) -> None:
     """Fill one log."""
     np.random.seed(seed)
@@ -158,7 +158,7 @@ def _play(cell: Any, means: FloatArray, seed: int, arms: IntArray, rewards: Floa
         total[arm] += reward
 
 
-@_njit
+@_njit  # type: ignore[untyped-decorator]
 def _play_all(cell: Any, means: FloatArray, seed: int, arms: IntArray, rewards: FloatArray, shares: FloatArray) -> None:
     for i in range(arms.shape[0]):
         _play(cell, means, seed + i, arms[i], rewards[i], shares[i])

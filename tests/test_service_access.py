@@ -45,6 +45,7 @@ ROUTES = {
     ("POST", f"{E}/outcomes"): WRITE,
     ("GET", f"{E}/posterior"): READ,
     ("GET", f"{E}/series"): READ,
+    ("GET", f"{E}/sequence"): READ,
     ("GET", f"{E}/health"): READ,
     ("GET", f"{E}/replay"): READ,
     ("GET", f"{E}/export.csv"): READ,

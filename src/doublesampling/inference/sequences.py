@@ -12,6 +12,11 @@ from doublesampling.inference.decision_log import Contrast, DecisionLog, FloatAr
 from doublesampling.inference.reading import read_decisions
 from doublesampling.inference.streaming import FEWEST, FEWEST_EACH_SIDE, LARGEST_BET, METHODS, mixture_parameter
 
+WITHHELD = (
+    f"An asymptotic interval needs {FEWEST} outcomes of each arm, {FEWEST_EACH_SIDE} of them above and below its mean, "
+    "and propensities that do not vanish."
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Sequence:
@@ -28,6 +33,8 @@ class Sequence:
     contrast: str
     pending: int
     missing: int
+    reason: str | None = None
+    """Why the latest point has no interval; None where it has one."""
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -66,7 +73,10 @@ def sequence(
     else:
         estimate, low, high = _bernstein(found, arms, rows, level, bounds)
     outcomes = np.arange(1, rows.size + 1)
-    return Sequence(estimate, low, high, outcomes, method, level, found.title(arms), found.pending, found.missing)
+    reason = None if math.isfinite(high[-1]) else WITHHELD
+    return Sequence(
+        estimate, low, high, outcomes, method, level, found.title(arms), found.pending, found.missing, reason
+    )
 
 
 def _asymptotic(

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from doublesampling.live.queries.outcome_scores import OutcomeScores
 
 Contrast = int | str | Listed[int | str]
+_FOLLOWED = 100  # sequences that an open experiment keeps
 
 
 class Analysed:
@@ -60,10 +61,13 @@ class Analysed:
         if key not in self._followed:
             make(len(current.arms))  # refuses wrong settings before anything is read
             self._followed[key] = OutcomeScores(self.session, make)
-        outcomes, estimate, low, high = to_arrays(self._followed[key].read(len(current.arms)))
+            while len(self._followed) > _FOLLOWED:
+                del self._followed[next(iter(self._followed))]
+        points, reason = self._followed[key].read(len(current.arms))
+        outcomes, estimate, low, high = to_arrays(points)
         title = " - ".join(current.arms[arm] for arm in arms)
         pending = current.decisions - int(outcomes[-1])
-        return Sequence(estimate, low, high, outcomes, method, level, title, pending, 0)
+        return Sequence(estimate, low, high, outcomes, method, level, title, pending, 0, reason)
 
 
 def _indices(contrast: Contrast, names: tuple[str, ...]) -> tuple[int, ...]:

@@ -73,8 +73,8 @@ class OutcomeScores:
         self._watermark = 0
         self._settled: _Followed | None = None
 
-    def read(self, arms: int) -> list[Point]:
-        """Return points of the sequence up to the latest outcome; only new outcomes are read."""
+    def read(self, arms: int) -> tuple[list[Point], str | None]:
+        """Read new outcomes; return points of the sequence up to the latest one, and why it has no interval."""
         with self._lock, self.ref.store.reading() as connection:
             moment = self.ref.store.moment(connection, self.ref.id)
             xmin = moment.snapshot.xmin
@@ -99,7 +99,7 @@ class OutcomeScores:
         points = list(shown.points)
         if shown.sequence.rows and (not points or points[-1].outcomes != shown.sequence.rows):
             points.append(shown.latest)
-        return points
+        return points, shown.sequence.reason
 
     def _restart(self, incarnation: Incarnation, arms: int) -> _Followed:
         self._incarnation, self._watermark, self._settled = incarnation, 0, _Followed(self._make(arms))
