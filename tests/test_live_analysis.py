@@ -98,6 +98,7 @@ def test_corrections_change_the_sequence(storage):
     exp.amend(told[0], 1.0 - float(table["reward"][0]), reason="adjudicated")
     exp.withdraw(told[1], reason="another patient's")
     exp.void(told[2], reason="never given")
+    exp.void(table[table["status"] == "waiting"]["id"].iloc[0], reason="had no outcome")
     fresh = ds.Experiment.load("trial", storage=storage)
     one, other = exp.sequence((2, 0)), fresh.sequence((2, 0))
     np.testing.assert_array_equal(one.low, other.low)

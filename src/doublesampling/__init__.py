@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         ThompsonSampling,
         TopTwo,
     )
+    from doublesampling.reports import protocol, report
 
 __version__ = "0.1.0"
 
@@ -89,6 +90,8 @@ _MODULES = {
     "decide_from_draws": "decision",
     "decide_many": "decisions",
     "probability_optimal": "decision",
+    "protocol": "reports",
+    "report": "reports",
     "sequence": "inference",
     "simulate": "engine.simulate",
 }
@@ -134,6 +137,8 @@ __all__ = [
     "decide_from_draws",
     "decide_many",
     "probability_optimal",
+    "protocol",
+    "report",
     "sequence",
     "simulate",
 ]

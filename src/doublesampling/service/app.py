@@ -23,6 +23,7 @@ from doublesampling.service.routes import (
     outcomes,
     overview,
     replay,
+    reports,
     results,
     sequence,
     simulations,
@@ -37,7 +38,7 @@ STATIC = Path(__file__).parent / "static"
 _ABOUT = "Live experiments that choose arms by double sampling: ask for a decision, then tell its outcome."
 _ROUTES = (
     experiments, catalog, arms, decisions, outcomes, units, overview, results, sequence, replay, audit, export,
-    simulations,
+    reports, simulations,
 )  # fmt: skip
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     "4XX": {

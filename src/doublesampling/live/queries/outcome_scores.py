@@ -86,6 +86,7 @@ class OutcomeScores:
             if any(row.revision > 1 for row in rows):  # of outcomes that may have been added already
                 followed = self._restart(moment.incarnation, arms)
                 rows = _latest_values(self._rows(connection, 0))
+            rows = [row for row in rows if row.reward is not None]  # a voided decision may never have had an outcome
             settled = [row for row in rows if row.xid < xmin]
             for row in settled:
                 followed.add(row)
@@ -119,11 +120,11 @@ class OutcomeScores:
 
 
 def _latest_values(rows: list[Any]) -> list[Any]:
-    """The latest revision of each outcome at the position of its first; withdrawn and voided ones are left out."""
+    """The latest revision of each outcome, at the position of its first."""
     found: dict[str, Any] = {}
     for row in rows:
         found[row.decision] = row  # a dictionary keeps the position of the first
-    return [row for row in found.values() if row.reward is not None]
+    return list(found.values())
 
 
 def to_arrays(points: list[Point]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

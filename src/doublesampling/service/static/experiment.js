@@ -213,5 +213,11 @@ function exports(state) {
     };
     return h("a", { href: path, download: `${state.name}.${form}`, onclick: state.me.keyless ? undefined : save }, form);
   };
-  return h("span", { class: "exports" }, "Export ", link("csv"), " ", link("jsonl"), " ", link("parquet"));
+  const page = (kind, text) => {
+    const path = `${at(state.name)}/${kind}.html`;
+    const save = (event) => { event.preventDefault(); download(path, `${state.name}-${kind}.html`).catch((error) => toast(error.message, true)); };
+    return h("a", { href: path, download: `${state.name}-${kind}.html`, title: text, onclick: state.me.keyless ? undefined : save }, kind);
+  };
+  return h("span", { class: "exports" }, "Export ", link("csv"), " ", link("jsonl"), " ", link("parquet"), " · ",
+    page("protocol", "The design as a document"), " ", page("report", "What happened and what it says, as a document"));
 }
