@@ -113,18 +113,22 @@ def analysis_blocks(design: Any) -> list[Block]:
     ]
 
 
-def versions_blocks(design: Any, commands: tuple[str, ...]) -> list[Block]:
-    """Return the section on versions, seed and commands."""
+def machine_rows() -> list[tuple[str, str]]:
+    """Return the versions of this package, of what computes, and of the machine."""
     import numba
     import numpy as np
 
-    stored = design.to_json() if hasattr(design, "to_json") else json.dumps(repr(design))
-    rows = [
+    return [
         ("doublesampling", __version__),
         ("Python", f"{platform.python_version()}, {platform.system()} {platform.machine()}"),
         ("NumPy, Numba", f"{np.__version__}, {numba.__version__}"),
-        ("digest of the design (SHA-256)", hashlib.sha256(stored.encode()).hexdigest()),
     ]
+
+
+def versions_blocks(design: Any, commands: tuple[str, ...]) -> list[Block]:
+    """Return the section on versions, seed and commands."""
+    stored = design.to_json() if hasattr(design, "to_json") else json.dumps(repr(design))
+    rows = [*machine_rows(), ("digest of the design (SHA-256)", hashlib.sha256(stored.encode()).hexdigest())]
     if hasattr(design, "seed"):
         rows.insert(0, ("seed of the random numbers", str(design.seed)))
     return [

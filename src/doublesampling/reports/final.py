@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 from doublesampling.errors import DoubleSamplingError, SettingError
+from doublesampling.inference import analyse
+from doublesampling.inference.reading import read_decisions
 from doublesampling.live.experiment import Experiment
 from doublesampling.live.unavailable import NotImportedError
 from doublesampling.paper.document import Block, Heading, Paragraph, Table
@@ -119,11 +121,12 @@ def _estimates(
     """The section of estimates, and that of sensitivity to missing outcomes."""
     targets: list[Sequence[int]] = [*pairs, *((arm,) for arm in range(len(names)))]
     rows, refusals, worst = [], [], []
+    log = _log(exp)
     for target in targets:
         called = " - ".join(names[arm] for arm in target)
         for method in METHODS:
             try:
-                found = exp.analyse(tuple(target), method, level)
+                found = analyse(log, tuple(target), method, level)
             except DoubleSamplingError as problem:
                 rows.append((called, method, "refused", "–", "–", "–"))
                 if str(problem) not in refusals:
@@ -161,6 +164,14 @@ def _estimates(
         Table(head, tuple(worst), numbers=(1, 2, 3, 4, 5)) if worst else Paragraph("No estimate could be made."),
     ]
     return said, bounds
+
+
+def _log(exp: Experiment) -> Any:
+    """The log, read and checked once; the experiment itself where it cannot be read, so that the error is reported."""
+    try:
+        return read_decisions(exp)
+    except DoubleSamplingError:
+        return exp
 
 
 def _sequences(exp: Experiment, names: list[str], pairs: list[tuple[int, int]], level: float) -> list[Block]:
