@@ -68,6 +68,9 @@ class Recorded:
         self.runs[-1][evidence.time] = float(choice.propensities @ np.array(ARMS))
         return choice
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Recorded":
+        return self  # evaluate plays copies of other people's policies; this one keeps no state but its notes
+
 
 LOGGERS: dict[str, Any] = {
     "double sampling, horizon": ds.DoubleSampling(horizon=ROWS),

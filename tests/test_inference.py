@@ -2,6 +2,8 @@
 
 import dataclasses
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -282,3 +284,12 @@ def test_shifted_rewards_shift_the_estimate_and_nothing_else():
     one, other = (ds.analyse(frame(arms, rewards + shift, shares), 2) for shift in (0.0, 120.0))
     assert other.estimate - one.estimate == pytest.approx(120.0)
     assert other.standard_error == pytest.approx(one.standard_error)
+
+
+def test_the_code_of_the_page_runs(capsys):
+    page = (Path(__file__).parent.parent / "docs" / "inference.md").read_text()
+    (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(block, {})
+    printed = capsys.readouterr().out
+    assert "aw-aipw, 1000 decisions" in printed
+    assert "valid however often one looks" in printed
