@@ -48,6 +48,7 @@ bench: $(READY) ## print how fast it is on this machine
 audit: $(READY) ## compare the package with independent implementations, and measure the coverage of intervals, about two hours
 	$(BIN)/python benchmarks/audit.py
 	$(BIN)/python benchmarks/replay_coverage.py
+	$(BIN)/python -m benchmarks.coverage
 
 mutants: $(READY) ## break the rules one by one and see the tests notice
 	$(BIN)/python tests/mutants.py

@@ -11,7 +11,8 @@ from scipy import stats
 
 import doublesampling as ds
 from doublesampling.cli.main import main
-from doublesampling.comparison import SUITES, Row, Suite, draw_leaderboard, lai_robbins, leaderboard, play, stuck
+from doublesampling.comparison import SUITES, Row, Suite, draw_leaderboard, leaderboard, play, stuck
+from doublesampling.lai_robbins import lai_robbins
 
 
 def test_the_bound_of_lai_and_robbins() -> None:
