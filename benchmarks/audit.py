@@ -164,7 +164,10 @@ def propensities(scale: int, seeds: int) -> Iterator[Row]:
     """Recorded propensities against how often each arm is played."""
     count = sum(1 for _ in audit_propensities.cases())
     with ProcessPoolExecutor(os.cpu_count(), mp_context=multiprocessing.get_context("spawn")) as pool:
-        found = list(pool.map(audit_propensities.measure, range(count), [seeds] * count))
+        found = []
+        for one in pool.map(audit_propensities.measure, range(count), [seeds] * count):
+            found.append(one)
+            print(f"\rpropensities: {len(found)} of {count}", end="", file=sys.stderr, flush=True)
     for one in found:
         if one.p_value < FALSE_ALARM:
             print(f"propensities of {one.case} do not fit: {one.p_value:.1g}", file=sys.stderr, flush=True)
