@@ -1,8 +1,8 @@
 """How long a new process takes to start, with and without machine code on disk: run by ``make bench``.
 
 ``python benchmarks/start.py OLD/src NEW/src`` compares source trees in turns. Every figure is the median of some
-processes: seconds of wall time, and of processor time, which a busy machine disturbs less. "On a machine" means an empty
-folder for machine code. What NumPy, Numba and xarray take to import is printed beside it: no run of ours can be quicker.
+processes: seconds of wall time, and of processor time, which a busy machine disturbs less. "On a machine" means an
+empty folder for machine code. What NumPy, Numba and xarray take to import is printed, too: no run of ours is quicker.
 """
 
 import argparse
