@@ -19,7 +19,6 @@ _EDGES = np.array([-1.0, 0.0, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.25, 0.5, 0.75, 0.9,
 _FEW = 1000
 _SINGLE = 0.1  # of the seeds, where decisions are made one by one
 _TIME = 26
-_COMPILED = ("Beta", "Student", "normal", "Gamma")  # laws whose decisions are made in one compiled loop
 
 
 class Case(NamedTuple):
@@ -121,7 +120,9 @@ def cases() -> Iterator[Case]:
             states = [state] * count if context is None else state
             return ds.decide_many(policy, belief, states, shown, seed=7, times=np.full(count, _TIME))
 
-        compiled = isinstance(policy, ds.DoubleSampling | ds.ThompsonSampling) and name in _COMPILED
+        # decide_many has one compiled loop for these, and calls decide in turn for the others
+        looped = isinstance(belief, ds.BetaBernoulli | ds.GammaPoisson | ds.GammaExponential | ds.LinearGaussian)
+        compiled = looped and isinstance(policy, ds.DoubleSampling | ds.ThompsonSampling)
         one = lambda seed: ds.decide(policy, belief, state, context, seed=seed, time=_TIME)  # noqa: E731
         return Case(policy, name, one, many if compiled else None, 0.1 if name == "Dirichlet" else 1.0)
 
@@ -148,16 +149,14 @@ def _from_draws(policy: Any, draws: FloatArray) -> Callable[[int], ds.Decision]:
 def play(case: Case, seeds: int) -> tuple[IntArray, FloatArray]:
     """The arm played (seed) and the propensities recorded (seed, arm).
 
-    All seeds where decisions are compiled in one loop, a tenth of them where each is made by itself, and few where
-    nothing is left to chance.
+    Few where each decision is made by itself and nothing is left to chance.
     """
     if case.decide_many is not None:
         found = case.decide_many(seeds)
         return found.arm, found.propensities
-    count = max(int(seeds * _SINGLE * case.share), 1)
-    made = [case.decide(seed) for seed in range(min(count, _FEW))]
+    made = [case.decide(seed) for seed in range(min(seeds, _FEW))]
     if any(((d.propensities > 0.0) & (d.propensities < 1.0)).any() for d in made):
-        made += [case.decide(seed) for seed in range(_FEW, count)]
+        made += [case.decide(seed) for seed in range(_FEW, seeds)]
     return np.array([d.arm for d in made]), np.array([d.propensities for d in made])
 
 
@@ -171,9 +170,9 @@ class Found(NamedTuple):
 
 
 def measure(number: int, seeds: int) -> Found:
-    """Play one of the cases: for processes, which are told its number."""
+    """Play one of the cases: for processes, which are told its number. A tenth where decisions are made one by one."""
     case = next(itertools.islice(cases(), number, None))
-    arms, propensities = play(case, seeds)
+    arms, propensities = play(case, seeds if case.decide_many else int(seeds * _SINGLE * case.share))
     where = f"{case.policy!r} in {case.state}"
     return Found(where, case.decide_many is not None, len(arms), smallest_p_value(arms, propensities))
 
