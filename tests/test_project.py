@@ -82,7 +82,7 @@ def test_rules_that_are_compiled_in_full_give_the_same_results(tmp_path):
         "b = ds.BetaBernoulli(arms=3); state = b.update_batch(b.prior(), [0, 0, 1, 2, 2], [0, 1, 1, 1, 0]);"
         "d = ds.decide(ds.DoubleSampling(), b, state, seed=5); print(d.arm, d.probability_optimal, d.propensities)"
     )
-    found = []
+    found: list[str] = []
     for change in ("assert linked.OPTIONS", "linked.OPTIONS.clear()"):
         environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / str(len(found)))}
         command = [sys.executable, "-c", code.format(change)]
