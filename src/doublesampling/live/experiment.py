@@ -50,7 +50,7 @@ class Experiment(NotebookView, analysing.Analysed):
     def __init__(self, session: Session) -> None:
         if not isinstance(session, Session):
             raise SettingError(
-                f"Experiment({checks.shown(session)}) opens nothing. Use Experiment.load(name) or Experiment.create(name)."
+                f"Experiment({checks.shown(session)}) opens nothing. Use Experiment.load(name) or .create(name)."
             )
         self.session, self._followed = session, {}
 
