@@ -34,6 +34,7 @@ check: $(READY) ## style, types and the direction of imports
 bench: $(READY) ## print how fast it is on this machine
 	$(BIN)/python -m pytest benchmarks --benchmark-only --benchmark-sort=name --benchmark-columns=min,median,stddev,rounds
 	$(BIN)/python benchmarks/start.py
+	$(BIN)/python benchmarks/one_decision.py
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/peers.py
 
