@@ -13,6 +13,7 @@ DOCS = Path(__file__).parent.parent / "docs"
     [
         ("add_a_policy.md", "play arm 1"),
         ("add_a_belief.md", "play arm 1"),
+        ("exact.md", "above the optimum"),
         ("allocation.md", "[0.101 0.11  0.789] Allocation(floor=0.1)"),
         ("trials.md", "superiority True"),
     ],

@@ -38,7 +38,9 @@ def index_by_bisection(alpha: float, beta: float, left: int) -> float:
 @pytest.mark.parametrize("arm", [(1.0, 1.0), (3.0, 1.0), (0.5, 2.5), (7.0, 12.0)], ids=repr)
 @pytest.mark.parametrize("left", [1, 2, 9, 20])
 def test_indices_are_those_of_a_search(arm, left):
-    assert gittins_indices(np.array([arm]), left)[0] == pytest.approx(index_by_bisection(*arm, left), abs=1e-12)
+    assert gittins_indices(np.array([arm]), left)[0] == pytest.approx(
+        index_by_bisection(arm[0], arm[1], left), abs=1e-12
+    )
 
 
 def test_known_indices():
