@@ -38,6 +38,7 @@ docs: $(READY) ## build the documentation site into docs/_build/site, without a 
 bench: $(READY) ## print how fast it is on this machine
 	$(BIN)/python -m pytest benchmarks --benchmark-only --benchmark-sort=name --benchmark-columns=min,median,stddev,rounds
 	$(BIN)/python benchmarks/start.py
+	$(BIN)/python benchmarks/one_decision.py
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/peers.py
 

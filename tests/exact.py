@@ -70,16 +70,24 @@ def double_sampling(policy: DoubleSampling) -> Callable[..., float]:
     assert samples is not None
 
     @functools.cache
-    def mode(count: int, time: int, first: float, second: float) -> float:
+    def mode(count: int, number: int) -> float:
         p = np.array([1 - count / samples, count / samples])
-        number = policy.number_of_candidates(p, time, np.array([first, second]))
-        return float(oracle.mode_propensities(number, p, policy.ties)[1])
+        drawn = number or policy.number_of_candidates(p)
+        return float(oracle.mode_propensities(drawn, p, policy.ties)[1])
 
     def chance(a0: float, b0: float, a1: float, b1: float, time: int) -> float:
-        counts = stats.binom(samples, _probability(a0, b0, a1, b1)).pmf(np.arange(samples + 1))
-        weighed = policy.horizon is not None or policy.count == "anytime"
-        known = (time, a0 + b0, a1 + b1) if weighed else (1, 1.0, 1.0)  # else N depends on the count alone
-        return float(sum(c * mode(k, *known) for k, c in enumerate(counts) if c > 0))
+        best = _probability(a0, b0, a1, b1)
+        counts = stats.binom(samples, best).pmf(np.arange(samples + 1))
+        if policy.count == "doubt":
+            numbers = [
+                policy.number_of_candidates(np.array([1 - k / samples, k / samples]), time) for k in range(samples + 1)
+            ]
+        elif policy.horizon is not None or policy.count == "anytime":  # N from the exact probabilities
+            known = np.array([a0 + b0, a1 + b1])
+            numbers = [policy.number_of_candidates(np.array([1 - best, best]), time, known)] * (samples + 1)
+        else:
+            numbers = [0] * (samples + 1)
+        return float(sum(c * mode(k, numbers[k]) for k, c in enumerate(counts) if c > 0))
 
     return chance
 

@@ -32,7 +32,11 @@ _ANY: list[Any] = [
     ds.Oracle(),
 ]
 _EXACT: list[Any] = [*_ANY, ds.BayesUCB(), ds.BayesUCB(ties="first")]
-_NEWER: list[Any] = [ds.EpsilonThompson(0.3), ds.FiniteHorizonGittins(horizon=HORIZON, epsilon=0.1)]
+_NEWER: list[Any] = [
+    ds.EpsilonThompson(0.3),
+    ds.InformationRelaxation(horizon=HORIZON),
+    ds.FiniteHorizonGittins(horizon=HORIZON, epsilon=0.1),
+]
 _COUNTS: list[Any] = [*_EXACT, ds.UCB1(), ds.KLUCB(), ds.IMED(ties="first"), *_NEWER]
 _LINEAR: list[Any] = [*_EXACT, ds.LinUCB(0.7)]
 _PATH = np.array([[1.0, 0.2], [0.5, -1.0], [0.1, 0.9]])

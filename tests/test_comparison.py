@@ -161,3 +161,32 @@ def test_bars_that_are_cut_are_marked_and_numbers_stand_clear() -> None:
     marks = [line for line in axes.lines if line.get_color() == "white"]
     assert len(marks) == 1
     assert lengths[0] < np.asarray(marks[0].get_xdata()).min() < lengths[4]
+
+
+def test_problems_of_the_uniform_suite_stand_for_the_prior() -> None:
+    """Their mean of exact regrets is that over uniform priors."""
+    suite = SUITES["uniform"]
+    thetas = [bandit.probabilities for bandit in suite.bandits]
+    for policy in (ds.ThompsonSampling(), ds.Greedy()):
+        over_problems = np.mean(ds.exact_regret(policy, 40, theta=thetas))
+        assert over_problems == pytest.approx(ds.exact_regret(policy, 40), rel=0.003)
+
+
+def test_the_uniform_suite_is_measured_by_the_bayes_optimum(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows agree with exact regrets, and the command shows how far above the optimum each is."""
+    assert {"finite-horizon Gittins", "IRS.FH"} <= set(SUITES["uniform"].policies(200))
+    assert "finite-horizon Gittins" not in SUITES["uniform"].policies(1500), "no table is that long"
+    suite = replace(SUITES["uniform"], policies=lambda _: {"Thompson sampling": ds.ThompsonSampling()})
+    monkeypatch.setitem(SUITES, "uniform", suite)
+    data = play(suite, horizon=30, realizations=20, seed=1, device="cpu")
+    (row,) = leaderboard(suite, data)
+    exact = ds.exact_regret(ds.ThompsonSampling(), 30) / ds.bayes_optimal(30).regret
+    assert row.regret == pytest.approx(exact, abs=5 * row.error + 0.01)
+    assert suite.measure == "the Bayes optimum"
+    assert main(["compare", "--suite", "uniform", "--horizon", "6", "--realizations", "2", "--device", "cpu"]) == 0
+    shown = capsys.readouterr().out
+    assert "above the Bayes optimum" in shown
+    assert "no policy earns more on their average" in " ".join(shown.split())
+    assert main(["compare", "--suite", "uniform", "--horizon", "9999"]) == 1

@@ -17,7 +17,7 @@ from doublesampling.engine.plan import make_plan
 some = [ds.DoubleSampling(samples=50), ds.ThompsonSampling(), ds.Greedy()]
 others = [ds.DoubleSampling(samples=9, ties="first"), ds.DoubleSampling(horizon=4), ds.BayesUCB(), ds.TopTwo(),
           ds.BayesUCB(samples=20), ds.EpsilonGreedy(0.2), ds.Oracle(), ds.InformationDirected(),
-          ds.EpsilonThompson(0.4)]
+          ds.EpsilonThompson(0.4), ds.DoubleSampling.anytime()]
 counting = [ds.UCB1(), ds.KLUCB(), ds.IMED(), ds.FiniteHorizonGittins(horizon=4)]
 linear = ds.LinearGaussianBandit(weights=[[0.4, 0.4], [0.8, 0.8]], noise=0.2)
 cases = [

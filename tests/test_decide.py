@@ -33,10 +33,11 @@ POLICIES = [
     ds.InformationDirected(),
     ds.InformationDirected(samples=100),
     ds.EpsilonThompson(0.4),
+    ds.InformationRelaxation(horizon=50),
     ds.FiniteHorizonGittins(horizon=50),
     ds.FiniteHorizonGittins(horizon=50, epsilon=0.2),
 ]
-COUNTS_WINS = (ds.UCB1, ds.KLUCB, ds.IMED, ds.FiniteHorizonGittins)
+COUNTS_WINS = (ds.UCB1, ds.KLUCB, ds.IMED, ds.FiniteHorizonGittins, ds.InformationRelaxation)
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)

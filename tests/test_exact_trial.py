@@ -9,7 +9,8 @@ from scipy import stats
 
 import doublesampling as ds
 from doublesampling.errors import SettingError
-from doublesampling.stopping import Stopping, evaluate_look
+from doublesampling.looks import evaluate_look
+from doublesampling.stopping import Stopping
 from doublesampling.trials import Trial
 from tests.chance import FALSE_ALARM
 from tests.test_exact import todays_rule

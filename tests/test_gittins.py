@@ -4,13 +4,14 @@ import functools
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import doublesampling as ds
 from doublesampling.errors import SettingError
 from doublesampling.rules.choose.gittins import table_place
 from doublesampling.rules.compiled import plain
-from doublesampling.rules.gittins_tables import gittins_indices, gittins_table
-from tests.chance import assert_mean
+from doublesampling.rules.finite_horizon import gittins_indices, gittins_table
+from tests.chance import assert_counts, assert_mean
 
 
 def index_by_bisection(alpha: float, beta: float, left: int) -> float:
@@ -37,7 +38,9 @@ def index_by_bisection(alpha: float, beta: float, left: int) -> float:
 @pytest.mark.parametrize("arm", [(1.0, 1.0), (3.0, 1.0), (0.5, 2.5), (7.0, 12.0)], ids=repr)
 @pytest.mark.parametrize("left", [1, 2, 9, 20])
 def test_indices_are_those_of_a_search(arm, left):
-    assert gittins_indices(np.array([arm]), left)[0] == pytest.approx(index_by_bisection(*arm, left), abs=1e-12)
+    assert gittins_indices(np.array([arm]), left)[0] == pytest.approx(
+        index_by_bisection(arm[0], arm[1], left), abs=1e-12
+    )
 
 
 def test_known_indices():
@@ -114,3 +117,30 @@ def test_epsilon_thompson_mixes_greedy_and_thompson():
     policy = ds.EpsilonThompson(0.3)
     played = ds.simulate(ds.BernoulliBandit([0.5, 0.7]), policy, horizon=50, realizations=3000, seed=2, times=[50])
     assert_mean(played.final_regret.values.ravel(), ds.exact_regret(policy, 50, theta=(0.5, 0.7)))
+
+
+def relaxed_law(arms, more):
+    """P(each of two arms has the higher mean after so many more rewards), by SciPy's beta-binomial law."""
+    laws = [stats.betabinom(more, *arm).pmf(np.arange(more + 1)) for arm in arms]
+    means = [(arm[0] + np.arange(more + 1)) / (sum(arm) + more) for arm in arms]
+    joint = np.outer(*laws)
+    higher = means[0][:, None] - means[1]
+    return float(joint[higher > 1e-11].sum() + 0.5 * joint[abs(higher) <= 1e-11].sum())
+
+
+@pytest.mark.parametrize("more", [0, 1, 7, 60])
+@pytest.mark.parametrize("arms", [((1, 1), (1, 1)), ((3, 1), (2, 4)), ((0.5, 2.5), (1, 1))], ids=repr)
+def test_propensities_of_information_relaxation(arms, more):
+    belief = ds.BetaBernoulli(arms=2, alpha=(arms[0][0], arms[1][0]), beta=(arms[0][1], arms[1][1]))
+    decision = ds.decide(ds.InformationRelaxation(horizon=more + 1), belief, belief.prior(), seed=1, time=1)
+    np.testing.assert_allclose(decision.propensities[0], relaxed_law(arms, more), atol=1e-12)
+
+
+def test_information_relaxation_plays_its_propensities():
+    policy = ds.InformationRelaxation(horizon=30)
+    belief = ds.BetaBernoulli(arms=2, alpha=(2, 3), beta=(3, 4))
+    arms = [ds.decide(policy, belief, belief.prior(), seed=seed, time=5).arm for seed in range(2000)]
+    share = relaxed_law([(2, 3), (3, 4)], 25)
+    assert_counts(np.bincount(arms, minlength=2), [share, 1 - share])
+    played = ds.simulate(ds.BernoulliBandit([0.5, 0.7]), policy, horizon=30, realizations=3000, seed=2, times=[30])
+    assert_mean(played.final_regret.values.ravel(), ds.exact_regret(policy, 30, theta=(0.5, 0.7)))

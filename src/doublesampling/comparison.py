@@ -24,6 +24,7 @@ from doublesampling.bandits import (
 from doublesampling.beliefs import BetaBernoulli
 from doublesampling.engine.simulate import simulate
 from doublesampling.errors import SettingError
+from doublesampling.exact import bayes_optimal
 from doublesampling.plots import COLOURS, NotebookFigure
 from doublesampling.plots import plain as plain_axes
 from doublesampling.policies import (
@@ -33,8 +34,11 @@ from doublesampling.policies import (
     BayesUCB,
     DoubleSampling,
     EpsilonGreedy,
+    EpsilonThompson,
+    FiniteHorizonGittins,
     Greedy,
     InformationDirected,
+    InformationRelaxation,
     LinUCB,
     ThompsonSampling,
     TopTwo,
@@ -47,6 +51,7 @@ from doublesampling.rules.compiled import plain
 FloatArray = NDArray[np.float64]
 
 _CUT = 4.0  # times the median regret: longer bars are cut
+_INDEXED = 300  # decisions: longer tables of indices take minutes to fill
 _END = 0.9  # of the horizon: from here on a policy should know
 
 
@@ -58,16 +63,22 @@ class Suite:
     policies: Callable[[int], dict[str, Any]]
     belief: Any = None
     realizations: int = 500
+    horizon: int = 1500
+    averaged: bool = False
+    """Whether the problems stand for two Bernoulli arms with uniform priors, whose Bayes optimum is known."""
 
     @property
     def measure(self) -> str:
         """What regrets are measured by."""
+        if self.averaged:
+            return "the Bayes optimum"
         return "the Lai-Robbins bound" if type(self.bandits[0]) in _DIVERGENCES else "Thompson sampling's"
 
 
 def _common(horizon: int) -> dict[str, Any]:
     return {
         "double sampling, horizon known": DoubleSampling(horizon=horizon),
+        "double sampling, any time": DoubleSampling.anytime(),
         "double sampling": DoubleSampling(),
         "double sampling, as published": DoubleSampling.as_published(),
         "Thompson sampling": ThompsonSampling(),
@@ -80,11 +91,24 @@ def _common(horizon: int) -> dict[str, Any]:
 
 
 def _bernoulli(horizon: int) -> dict[str, Any]:
-    return _common(horizon) | {"UCB1": UCB1(), "KL-UCB": KLUCB(), "IMED": IMED()}
+    found = _common(horizon) | {"UCB1": UCB1(), "KL-UCB": KLUCB(), "IMED": IMED()}
+    found |= {
+        "epsilon-Thompson, 0.3": EpsilonThompson(0.3),
+        "IRS.FH": InformationRelaxation(horizon=min(horizon, 10**6)),
+    }
+    if horizon <= _INDEXED:
+        found["finite-horizon Gittins"] = FiniteHorizonGittins(horizon=horizon)
+    return found
 
 
 def _linear(horizon: int) -> dict[str, Any]:
     return _common(horizon) | {"LinUCB, width 1": LinUCB(1.0), "LinUCB, width 2": LinUCB(2.0)}
+
+
+def uniform_pairs(count: int, step: int) -> tuple[BernoulliBandit, ...]:
+    """Return problems whose mean stands for the mean over uniform priors: a lattice of pairs, such as 610, 377."""
+    pairs = [((i + 0.5) / count, (i * step % count + 0.5) / count) for i in range(count)]
+    return tuple(BernoulliBandit(pair) for pair in pairs)
 
 
 _PAIRS = ((0.85, 0.9), (0.45, 0.5), (0.5, 0.7), (0.4, 0.8))
@@ -96,6 +120,7 @@ SUITES = {
         tuple(map(BernoulliBandit, (*_PAIRS, (0.4, 0.7, 0.8), _RARE, _LADDER))),
         _bernoulli,
     ),
+    "uniform": Suite(uniform_pairs(610, 377), _bernoulli, realizations=20, horizon=200, averaged=True),
     "gaussian": Suite(
         tuple(GaussianBandit(means, noise=s) for means in ((0.0, 0.5), (0.0, 0.2, 0.4)) for s in (0.5, 1.0)), _linear
     ),
@@ -175,7 +200,7 @@ def play(
 def _run(suite: Suite, policies: Any, horizon: int, realizations: int, seed: int, device: str) -> xr.Dataset:
     """Some policies on every problem of a suite, recorded over the last tenth."""
     # an index counts every win alike: a belief that forgets is not for it
-    counting = all(isinstance(policy, (UCB1, KLUCB, IMED)) for policy in policies.values())
+    counting = all(getattr(policy, "counts_wins", False) for policy in policies.values())
     belief = None if counting else suite.belief
     times = np.unique(np.linspace(_END * horizon, horizon, 50).astype(int).clip(1))
     return simulate(
@@ -233,6 +258,8 @@ def leaderboard(suite: Suite, data: xr.Dataset) -> list[Row]:
 
 def _units(suite: Suite, data: xr.Dataset, horizon: int) -> FloatArray:
     """What each problem's regret is divided by."""
+    if suite.averaged:
+        return np.full(len(suite.bandits), bayes_optimal(horizon).regret)
     if all(type(bandit) in _DIVERGENCES for bandit in suite.bandits):
         return np.array([lai_robbins(bandit, horizon) for bandit in suite.bandits])
     units = np.asarray(data.cumulative_regret.sel(policy="Thompson sampling").isel(time=-1).values)

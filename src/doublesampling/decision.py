@@ -2,7 +2,8 @@
 
 import hashlib
 import secrets
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
+from functools import cached_property
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -16,6 +17,7 @@ from doublesampling.beliefs.marginals import address_words
 from doublesampling.evidence import BeliefEvidence, DrawsEvidence, Played
 from doublesampling.given import check_belief, check_choice, check_draws, check_policy
 from doublesampling.policies import Choice, Policy, is_ours
+from doublesampling.quick_records import quick_record
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -32,7 +34,7 @@ class Address(NamedTuple):
     time: int
 
 
-@dataclass(frozen=True, eq=False)
+@quick_record
 class Decision:
     """The arm to play, and everything that led to it. Arrays are (arm) and read-only.
 
@@ -53,8 +55,6 @@ class Decision:
     """The arm to play, counted from 0."""
     probability_optimal: FloatArray
     """p_hat: how probably each arm is the best, as the M samples estimate it; ds.probability_optimal is exact."""
-    probability_optimal_sd: FloatArray
-    """sigma_hat: the deviation of the indicator that the arm is the best, sqrt(p_hat (1 - p_hat))."""
     candidates: int
     """N: how many candidate arms were drawn."""
     votes: IntArray
@@ -70,8 +70,16 @@ class Decision:
     """The limits on the propensities; None where there are none."""
 
     def __post_init__(self) -> None:
-        for name in ("probability_optimal", "probability_optimal_sd", "votes", "propensities"):
-            getattr(self, name).setflags(write=False)
+        self.probability_optimal.setflags(write=False)
+        self.votes.setflags(write=False)
+        self.propensities.setflags(write=False)
+
+    @cached_property
+    def probability_optimal_sd(self) -> FloatArray:
+        """sigma_hat: the deviation of the indicator that the arm is the best, sqrt(p_hat (1 - p_hat))."""
+        found = np.sqrt(self.probability_optimal * (1.0 - self.probability_optimal))
+        found.setflags(write=False)
+        return found
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Decision):
@@ -106,8 +114,7 @@ def make_decision(policy: Policy, evidence: BeliefEvidence | DrawsEvidence, addr
     """Return the decision of a policy; answers of policies that are not ours are checked."""
     answer = policy.choose(evidence)
     choice = answer if isinstance(answer, Choice) and is_ours(policy) else check_choice(policy, answer, evidence)
-    arm, p, candidates, votes, propensities = choice
-    return Decision(arm, p, np.sqrt(p * (1.0 - p)), candidates, votes, propensities, address, policy)
+    return Decision(*choice, address, policy)
 
 
 def draw_again(decision: Decision, within: Assignment) -> Decision:

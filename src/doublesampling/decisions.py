@@ -54,10 +54,9 @@ class Decisions:
         return int(self.arm.size)
 
     def __getitem__(self, i: int) -> Decision:
-        p = self.probability_optimal[i].copy()
         address = Address(*(int(word) for word in self.words[i]))
         return Decision(
-            int(self.arm[i]), p, np.sqrt(p * (1.0 - p)), int(self.candidates[i]), self.votes[i].copy(),
+            int(self.arm[i]), self.probability_optimal[i].copy(), int(self.candidates[i]), self.votes[i].copy(),
             self.propensities[i].copy(), address, self.policy, self.allocation,
         )  # fmt: skip
 

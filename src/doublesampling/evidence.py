@@ -1,6 +1,5 @@
 """What a policy may look at before it chooses: a belief's state, or anybody's posterior draws, and what was played."""
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 from doublesampling.beliefs import AnyBelief, BetaBernoulli, DrawnLaws, Marginals
 from doublesampling.beliefs.marginals import precisions_of_draws, share_of_bests
 from doublesampling.errors import SettingError
+from doublesampling.quick_records import quick_record
 from doublesampling.rules import tallies
 from doublesampling.rules.choose import baselines
 from doublesampling.rules.compiled import plain
@@ -135,7 +135,7 @@ class _Common:
         return self._known().last
 
 
-@dataclass(frozen=True)
+@quick_record
 class BeliefEvidence(_Common):
     """Evidence of a belief's state: exact where the policy asks for it and the belief's law is known."""
 
@@ -213,7 +213,7 @@ class BeliefEvidence(_Common):
         return found
 
 
-@dataclass(frozen=True)
+@quick_record
 class DrawsEvidence(_Common):
     """Evidence of posterior draws (sample, arm): their number is M, whatever the policy would have drawn."""
 

@@ -47,6 +47,8 @@ class LookResult:
     """Arms that remain."""
     control: int | None
     """The control from now on."""
+    promoted: bool
+    """Whether the control is an arm that took the place of the first one."""
     selected: int | None
     """The superior arm; the control after futility; None while the trial continues."""
     probability_best: FloatArray
@@ -74,11 +76,13 @@ def evaluate_look(
     look: int = 0,
     active: Sequence[int] | None = None,
     control: int | None = None,
+    promoted: bool = False,
     seed: int = 0,
 ) -> LookResult:
     """Return what a look says, from the posterior laws of all arms and the number of known outcomes of each.
 
-    ``active`` are the arms that remain, all where it is left out; ``control`` the number of the control among all arms.
+    ``active`` are the arms that remain, all where it is left out; ``control`` the number of the control among all arms,
+    and ``promoted`` whether an earlier look gave it that place.
     Probabilities are exact by quadrature where the laws have densities, and come from ``laws.many`` draws elsewhere, at
     a random address of the seed and the look.
 
@@ -100,15 +104,16 @@ def evaluate_look(
         law = rule_laws.SAMPLED
         known.draws[0] = laws.draws_at(laws.many, address_words(seed, look + 1))
     known.counts[0], known.active[0] = counts, remaining
-    known.place[0, 0] = -1 if control is None else control
+    known.place[0] = -1 if control is None else control, -1, promoted
     entry_points.look_at(law, stopping.rule_at(look), known)
-    after, selected = (None if place < 0 else int(place) for place in known.place[0])
+    after, selected = (None if place < 0 else int(place) for place in known.place[0, :2])
     return LookResult(
         look=look,
         outcome=OUTCOMES[int(known.progress[0, OUTCOME])],
         dropped=tuple(int(a) for a in np.flatnonzero(remaining & ~known.active[0])),
         active=tuple(int(a) for a in np.flatnonzero(known.active[0])),
         control=after,
+        promoted=bool(known.place[0, 2]),
         selected=selected,
         probability_best=known.best[0],
         probability_best_remaining=known.remaining[0],

@@ -26,6 +26,7 @@ def _policies(linear: bool, counts: bool) -> list[Any]:
     common = [
         ds.DoubleSampling(),
         ds.DoubleSampling(horizon=9),
+        ds.DoubleSampling.anytime(),
         ds.ThompsonSampling(),
         ds.BayesUCB(),
         ds.Greedy(),

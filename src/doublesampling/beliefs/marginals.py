@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from doublesampling import checks
 from doublesampling.errors import SettingError
+from doublesampling.quick_records import quick_record
 from doublesampling.rules import entry_points
 from doublesampling.rules.laws import BETA, GAMMA, INVERSE_GAMMA, LOGISTIC, STUDENT
 
@@ -39,7 +40,7 @@ class _Drawn:
         return self.draws_at(samples, address_words(checks.seed(seed), checks.time(time)))
 
 
-@dataclass(frozen=True, eq=False)
+@quick_record
 class Marginals(_Drawn):
     """One law per arm, by three parameters (arm, 3), see rules/laws.py. Methods add a last axis: (..., arm)."""
 
@@ -102,10 +103,13 @@ class Marginals(_Drawn):
         """Of Student and normal laws, float array (arm, 2), in log odds for logistic ones; None for others."""
         return np.ascontiguousarray(self.parameters[:, :2]) if self.law in (STUDENT, LOGISTIC) else None
 
-    @cached_property
+    @property
     def probability_optimal(self) -> FloatArray:
         """The probability of each arm being the best, float array (arm), exactly: by a finite sum or by quadrature."""
-        return entry_points.exact_optimality(self.law, self.parameters)
+        found: FloatArray | None = self.__dict__.get("_optimal")
+        if found is None:  # cached_property would take a lock on Python 3.11, for every decision
+            found = self.__dict__["_optimal"] = entry_points.exact_optimality(self.law, self.parameters)
+        return found
 
     def estimated_optimality(self, samples: int, words: NDArray[np.uint64]) -> FloatArray:
         """The same as so many posterior samples estimate it, at a random address."""

@@ -38,13 +38,15 @@ class Pairs:
         return dict.fromkeys(("counts", *self.state_kind.names()), (self.arms,))
 
     @cached_property
-    def _bounds(self) -> FloatArray:
-        return self.state_kind.bounds_array()
-
-    @cached_property
     def _prior_pair(self) -> tuple[FloatArray, FloatArray]:
         first, second = (np.ones(self.arms) * getattr(self, name) for name in self.state_kind.names())
         return first, second
+
+    @cached_property
+    def _learning(self) -> tuple[Any, ...]:
+        """The names of the two numbers, the compiled update, and what it takes that no observation changes."""
+        bounds = self.state_kind.bounds_array()
+        return self.state_kind.names(), updates.learn_one(self.law), *self._prior_pair, self.discount, bounds
 
     def prior(self) -> Any:
         """The state before any observation."""
@@ -72,14 +74,11 @@ class Pairs:
         self.check_state(state)
         arm, reward = checks.arm_index(arm, self.arms), self.check_reward(reward)
         checks.no_context(context)
-        counts, (first, second) = state.counts.copy(), (part.copy() for part in state.pair)
-        prior_first, prior_second = self._prior_pair
+        names, learn, *constants = self._learning
+        counts, first, second = state.counts.copy(), getattr(state, names[0]).copy(), getattr(state, names[1]).copy()
         counts[arm] += 1
-        if updates.learn_one(self.law)(
-            first, second, arm, reward, prior_first, prior_second, self.discount, self._bounds
-        ):
-            names = self.state_kind.names()
-            return self.state_kind.checked(**{"counts": counts, names[0]: first, names[1]: second})
+        if learn(first, second, arm, reward, *constants):
+            return self.state_kind.checked({"counts": counts, names[0]: first, names[1]: second})
         return self._state(counts, first, second)  # says what is out of bounds
 
     def update_batch(self, state: Any, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None) -> Any:
@@ -111,7 +110,8 @@ class Pairs:
         self.check_state(state)
         checks.no_context(context)
         parameters = np.zeros((self.arms, 3))
-        parameters[:, 0], parameters[:, 1] = state.pair
+        first, second = self.state_kind.names()
+        parameters[:, 0], parameters[:, 1] = getattr(state, first), getattr(state, second)
         return Marginals(self.law, parameters)
 
     def state_from_json(self, text: str | bytes) -> Any:

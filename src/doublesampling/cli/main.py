@@ -14,6 +14,7 @@ from typing import Any, NoReturn, cast
 from doublesampling import __version__
 from doublesampling.cli.experiment_options import add_db, add_experiment
 from doublesampling.cli.service_options import add_key, add_serve
+from doublesampling.cli.trial_options import add_trial
 from doublesampling.errors import DoubleSamplingError
 
 
@@ -74,6 +75,7 @@ def parser() -> argparse.ArgumentParser:
     _add_replay(commands)
     _add_warm(commands)
     _add_reproduce(commands)
+    add_trial(commands, _load("trial"), _Help)
     add_experiment(commands, _load("experiment"), _Help)
     add_db(commands, _load("db"), _Help)
     add_serve(commands, _load("serve"), _Help)
@@ -128,8 +130,9 @@ def _add_compare(commands: Any) -> None:
         "policy is on a wrong arm at the end, and time per decision.",
     )
     add("--suite", default="bernoulli", metavar="S",
-        help="bernoulli, gaussian, linear, logistic, poisson, exponential, categorical or changing")  # fmt: skip
-    add("--horizon", type=int, default=1500, metavar="T", help="decisions in a realization")
+        help="bernoulli, uniform (measured by the Bayes optimum), gaussian, linear, logistic, poisson, exponential, "
+        "categorical or changing")  # fmt: skip
+    add("--horizon", type=int, metavar="T", help="decisions in a realization (1500; 200 for uniform)")
     add("--realizations", type=int, metavar="R", help="realizations of each problem (a quick number for each suite)")
     _add_run(add)
     _add_files(add, "leaderboard")

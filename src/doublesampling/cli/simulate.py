@@ -40,6 +40,7 @@ from doublesampling.policies import (
 
 POLICIES: dict[str, Any] = {
     "double-sampling": DoubleSampling(),
+    "double-sampling-anytime": DoubleSampling.anytime(),
     "double-sampling-published": DoubleSampling.as_published(),
     "thompson": ThompsonSampling(),
     "bayes-ucb": BayesUCB(),

@@ -57,9 +57,14 @@ def play_block(plan: Plan, unit: Unit) -> Block:
         kept=np.empty((count, plan.horizon, P_COLUMN + arms) if plan.trajectories else (0, 0, P_COLUMN + arms)),
     )
     place = bundles.Block(np.uint64(plan.seed), np.uint64(unit.problem), unit.block * BLOCK, plan.horizon, plan.columns)
-    family.kernel(problem, policy)(
-        place, problem.world, problem.prior, policy.settings_for(problem), record, family.scratch(problem, policy)
-    )
+    scratch = family.scratch(problem, policy)
+    if plan.late is None:
+        settings = policy.settings_for(problem)
+        family.kernel(problem, policy)(place, problem.world, problem.prior, settings, record, scratch)
+    else:
+        settings = policy.settings if plan.late.allocation is not None else policy.settings_for(problem)
+        space = plan.late.space(problem, policy, plan.horizon)
+        plan.late.kernel(problem, policy)(place, problem.world, problem.prior, settings, record, scratch, space)
     return Block(*record)
 
 

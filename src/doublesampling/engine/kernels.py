@@ -11,7 +11,7 @@ from doublesampling.rules.cached import kept_for
 from doublesampling.rules.record import note
 from doublesampling.rules.steps import begin_realization, step
 
-Kernel = Callable[[Block, Any, Any, PolicySettings, Record, Scratch], None]
+Kernel = Callable[..., None]
 
 
 @functools.cache

@@ -14,6 +14,7 @@ from doublesampling import checks
 from doublesampling.beliefs import OwnBelief
 from doublesampling.custom import is_world
 from doublesampling.engine.families import FAMILIES
+from doublesampling.engine.lateness import Lateness
 from doublesampling.engine.packed import OWN, PackedPolicy, PackedProblem, pack_policy
 from doublesampling.errors import SettingError
 from doublesampling.given import name_policies
@@ -44,6 +45,8 @@ class Plan:
     times: IntArray
     columns: IntArray
     trajectories: bool
+    late: Lateness | None = None
+    """Delay, dropout and allocation; None where outcomes are known at once and shares have no limits."""
 
     @property
     def blocks(self) -> int:
@@ -54,7 +57,7 @@ class Plan:
     def on_device(self) -> bool:
         """Whether a GPU can play all of it: a thread's own memory must hold the samples of a decision."""
         pairs = list(itertools.product(self.problems, self.policies))
-        if not all(q.compiled and p.compiled for q, p in pairs):
+        if self.late is not None or not all(q.compiled and p.compiled for q, p in pairs):
             return False
         return all(8 * q.arms * FAMILIES[q.family].samples(q, p) <= _THREAD_MEMORY for q, p in pairs)
 
@@ -181,6 +184,7 @@ def make_plan(
     belief: Any = None,
     times: object = "all",
     keep: Sequence[str] = (),
+    late: Lateness | None = None,
 ) -> Plan:
     """Return the plan of a simulation, with every argument checked."""
     horizon = checks.integer("horizon", horizon, least=1, most=10**9)
@@ -204,9 +208,13 @@ def make_plan(
         "policies": "; ".join(f"{name}: {policy!r}" for name, policy in named.items()),
         "belief": "default of each bandit" if belief is None else repr(belief),
     }
+    if late is not None:
+        settings |= late.settings
     problems = tuple(pack_problem(bandit, belief) for bandit in found)
     for problem, policy in itertools.product(problems, named.values()):
         _check_pair(problem, policy)
+        if late is not None:
+            late.check(problem, policy)
     return Plan(
         problems=problems,
         policies=tuple(pack_policy(policy, problems) for policy in named.values()),
@@ -219,4 +227,5 @@ def make_plan(
         times=recorded,
         columns=columns,
         trajectories=bool(keep),
+        late=late,
     )

@@ -15,6 +15,7 @@ import xarray as xr
 
 from doublesampling import checks
 from doublesampling.engine.blocks import Block, Moments, Unit, play_units
+from doublesampling.engine.lateness import make_lateness
 from doublesampling.engine.plan import BLOCK, Plan, make_plan
 from doublesampling.engine.store import Store
 from doublesampling.errors import Interrupted, LongRunWarning, SettingError
@@ -46,6 +47,12 @@ class Options(TypedDict, total=False):
     store: Any
     """A folder where finished pieces are kept, so that a killed run goes on where it stopped."""
     threads: int | None
+    allocation: Any
+    """An Allocation: limits on the probability with which each arm is played."""
+    delay: Any
+    """Further decisions after which an outcome is known: a number, a law, or a list of probabilities."""
+    dropout: float
+    """The share of outcomes that are never known."""
 
 
 def _checked(options: Options) -> Options:
@@ -77,7 +84,9 @@ def simulate(
     how many of them to use. ``executor`` is anything like concurrent.futures.Executor, or a Dask client; ``store`` a
     folder where finished pieces are kept, so that a killed run goes on where it stopped. ``progress`` is True, False,
     or a function of (done, total). Policies, beliefs and worlds of your own are played in plain Python, on the same
-    luck.
+    luck. ``allocation`` limits the shares of the arms (ds.Allocation). With ``delay``, an outcome is known after so
+    many further decisions: a number, a law such as {"law": "poisson", "mean": 20}, or a list of probabilities. A share
+    ``dropout`` of the outcomes is never known. Regret counts every decision, whether its outcome is known or not.
 
     >>> import doublesampling as ds
     >>> result = ds.simulate(
@@ -90,6 +99,7 @@ def simulate(
     plan = make_plan(
         bandits, policies, horizon=horizon, realizations=realizations, seed=seed, belief=belief,
         times=given.get("times", "all"), keep=given.get("keep", ()),
+        late=make_lateness(given.get("allocation"), given.get("delay", 0), given.get("dropout", 0.0)),
     )  # fmt: skip
     _check_memory(plan)
     _warn_of_long_runs(plan)
@@ -155,6 +165,8 @@ def _check_device(device: str, plan: Plan) -> str:
             raise SettingError(problem)
         if plan.trajectories:
             raise SettingError("Trajectories are kept on the CPU only. Pass device='cpu'.")
+        if plan.late is not None:
+            raise SettingError("allocation, delay and dropout are simulated on the CPU. Pass device='cpu'.")
         if not plan.on_device:
             raise SettingError(
                 "A GPU plays policies, beliefs and bandits of this package, whose posterior samples fit into the "

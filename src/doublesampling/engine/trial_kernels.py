@@ -105,7 +105,7 @@ def trial_kernel(sharing: int, kind: int, form: int, law: int) -> Kernel:
                         state.record[arm, ASSIGNED] += 1.0
                         state.record[arm, TOTAL] += world.values[int(paid)] if world.values.size > 0 else paid
                         at[SIZE] += 1
-                        delay = time_until_known(world, address)
+                        delay = time_until_known(world.delay, world.delays, world.dropout, address)
                         if delay >= 0:
                             put_off(t, t + delay, state.head, state.tail, state.following)
                             at[WAITING] += 1

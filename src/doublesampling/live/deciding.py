@@ -60,7 +60,6 @@ def _among_all(found: Decision, arms: int, active: tuple[int, ...]) -> Decision:
         found,
         arm=active[found.arm],
         probability_optimal=spread(found.probability_optimal),
-        probability_optimal_sd=spread(found.probability_optimal_sd),
         votes=spread(found.votes),
         propensities=spread(found.propensities),
     )

@@ -212,7 +212,7 @@ def make_design(
     """Return a checked design that can be stored and read back. Where the seed is None, one is drawn."""
     names = check_arms(arms)
     belief = beliefs.BetaBernoulli(arms=len(names)) if belief is None else belief
-    policy = policies.DoubleSampling() if policy is None else policy
+    policy = policies.DoubleSampling.anytime() if policy is None else policy
     for what, given, module in (("belief", belief, beliefs), ("policy", policy, policies)):
         _check_component(what, given, module)
     if belief.arms != len(names):

@@ -12,6 +12,7 @@ from doublesampling.policies.greedy import EpsilonGreedy, Greedy, Oracle
 from doublesampling.policies.index_policies import IMED, KLUCB, UCB1
 from doublesampling.policies.information_directed import InformationDirected
 from doublesampling.policies.lin_ucb import LinUCB
+from doublesampling.policies.relaxation import InformationRelaxation
 from doublesampling.policies.thompson import EpsilonThompson, ThompsonSampling
 from doublesampling.policies.top_two import TopTwo
 
@@ -29,6 +30,7 @@ __all__ = [
     "FiniteHorizonGittins",
     "Greedy",
     "InformationDirected",
+    "InformationRelaxation",
     "LinUCB",
     "Oracle",
     "Policy",

@@ -18,6 +18,7 @@ IntArray = NDArray[np.int64]
 WordArray = NDArray[np.uint64]
 
 TIES = ("random", "first")
+_OURS: dict[type, bool] = {}  # by the class of a policy; every decision asks
 
 
 class Choice(NamedTuple):
@@ -43,7 +44,11 @@ class Policy(Protocol):
 
 def is_ours(policy: object) -> bool:
     """Tell whether a policy is one of this package, whose choices need no check."""
-    return type(policy).__module__.partition(".")[0] == __name__.partition(".")[0]
+    kind = type(policy)
+    found = _OURS.get(kind)
+    if found is None:
+        found = _OURS[kind] = kind.__module__.partition(".")[0] == __name__.partition(".")[0]
+    return found
 
 
 class Rule(NamedTuple):

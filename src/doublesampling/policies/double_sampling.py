@@ -43,9 +43,10 @@ class DoubleSampling(CompiledPolicy):
 
     Two better counts than the paper's weigh what exploring is worth: with a ``horizon``, the number of decisions that
     will be made in all, and without one ``DoubleSampling.anytime()``. Both ask whether a challenger is known worse than
-    the leader (docs/explanation/horizon.md). ``count`` names the rule: "false-alarm" (the paper), "challenger" (with a
-    horizon), "anytime", or "doubt" (with a horizon; the rule of releases before 1.0, which stored experiments may
-    have). None takes "challenger" where there is a horizon, else "false-alarm".
+    the leader (docs/explanation/horizon.md), and look at the exact probabilities where they are known. ``count`` names
+    the rule: "false-alarm" (the paper), "challenger" (with a horizon), "anytime", or "doubt" (with a horizon; the rule
+    of releases before 1.0, which stored experiments may have). None takes "challenger" where there is a horizon, else
+    "false-alarm".
 
     >>> DoubleSampling(samples=100).samples
     100

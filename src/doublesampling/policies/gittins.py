@@ -16,7 +16,7 @@ from doublesampling.policies.common import (
     rule_of,
     without_candidates,
 )
-from doublesampling.rules import entry_points, gittins_tables
+from doublesampling.rules import entry_points, finite_horizon
 from doublesampling.rules.choose import kinds
 
 MOST_SIMULATED = 500
@@ -56,7 +56,7 @@ class FiniteHorizonGittins(CompiledPolicy):
     def choose(self, evidence: Evidence) -> Choice:
         """The arm with the highest index, or with probability epsilon any arm."""
         counts, left = evidence.beta_counts(), max(self.horizon - evidence.time + 1, 1)
-        arm, propensities = play_largest(gittins_tables.gittins_indices(counts, left), self.ties, evidence.words)
+        arm, propensities = play_largest(finite_horizon.gittins_indices(counts, left), self.ties, evidence.words)
         if self.epsilon > 0.0:
             arm = entry_points.explore(arm, propensities.size, self.epsilon, evidence.words)
             propensities = self.epsilon / propensities.size + (1.0 - self.epsilon) * propensities
@@ -74,4 +74,4 @@ class FiniteHorizonGittins(CompiledPolicy):
                 f"Simulations of {self!r} need a table of indices, which is kept up to horizon {MOST_SIMULATED}. "
                 "Use a shorter horizon, or DoubleSampling(horizon=...)."
             )
-        return gittins_tables.gittins_table(tuple((float(a), float(b)) for a, b in prior), self.horizon)
+        return finite_horizon.gittins_table(tuple((float(a), float(b)) for a, b in prior), self.horizon)

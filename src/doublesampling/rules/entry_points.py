@@ -137,9 +137,11 @@ def _fill_propensities_of_many(
 
 def mode_propensities(number: int, p: FloatArray, first_of_ties: bool) -> FloatArray:
     """Return P(arm is the mode of N draws from Cat(p)), float array (arm). Arms with p = 0 are never played."""
+    if number == 1:
+        return np.minimum(p / sum(p.tolist()), 1.0)
     possible = np.flatnonzero(p > 0.0)
     share = p[possible] / sum(p.tolist())
-    if number == 1 or share.size == 1:
+    if share.size == 1:
         found = share
     elif share.size == 2:
         found = np.empty(2)

@@ -45,9 +45,10 @@ def draw_characteristics(data: xr.Dataset) -> Figure:
                 left.text(start + share / 2, place, f"{share:.0%}", ha="center", va="center", fontsize=8,
                           color="white" if white else "0.2")  # fmt: skip
             start += share
-        low, middle, high = cell[f"size_quantile{suffix}"].sel(quantile=[0.05, 0.5, 0.95]).values
-        right.plot([low, high], [place, place], color="0.6", linewidth=2)
-        right.plot([middle], [place], marker="|", color="0.3", markersize=11)
+        if f"size_quantile{suffix}" in cell:
+            low, middle, high = cell[f"size_quantile{suffix}"].sel(quantile=[0.05, 0.5, 0.95]).values
+            right.plot([low, high], [place, place], color="0.6", linewidth=2)
+            right.plot([middle], [place], marker="|", color="0.3", markersize=11)
         right.plot([float(cell[f"expected_size{suffix}"])], [place], marker="o", color=COLOURS[0], markersize=5)
     texts = [labels[i].replace("\n", ": ") + ("  (equal)" if suffix else "") for i, suffix in rows]
     left.set_yticks(range(len(rows)), texts)

@@ -16,9 +16,9 @@ from doublesampling.bandits import (
 )
 from doublesampling.beliefs import BetaBernoulli, DirichletCategorical, GammaExponential, GammaPoisson, Gaussian
 from doublesampling.checks import shown
+from doublesampling.delays import Delay
 from doublesampling.errors import SettingError
 from doublesampling.rules.trials.bundles import TrialWorld
-from doublesampling.trials.delays import Delay
 
 FloatArray = NDArray[np.float64]
 

@@ -6,9 +6,9 @@ import numpy as np
 import xarray as xr
 
 from doublesampling import checks
+from doublesampling.delays import check_delay
 from doublesampling.engine.simulate import check_threads
 from doublesampling.trials.characteristics import to_dataset
-from doublesampling.trials.delays import check_delay
 from doublesampling.trials.play import Ends, pack, play
 from doublesampling.trials.scenarios import Circumstances, make_world, name_scenarios
 

@@ -52,7 +52,8 @@ def _row(cell: xr.Dataset, suffix: str) -> dict[str, Any]:
     for name, label in COLUMNS.items():
         if f"{name}{suffix}" in cell:
             found[label] = float(cell[f"{name}{suffix}"])
-            found[f"± {label}"] = float(cell[f"{name}{suffix}_error"])
+            error = cell.get(f"{name}{suffix}_error")  # exact characteristics have none
+            found[f"± {label}"] = float("nan") if error is None else float(error)
     found[BEST] = float(share_on_best(cell, suffix))
     return found
 

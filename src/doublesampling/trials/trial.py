@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 from doublesampling import beliefs, checks, policies
 from doublesampling.allocation import Allocation
 from doublesampling.checks import settings, shown
+from doublesampling.delays import check_delay
 from doublesampling.errors import ArmError, NameTakenError, SettingError
 from doublesampling.given import check_belief, check_policy
 from doublesampling.stopping import Stopping
 from doublesampling.trials import files
-from doublesampling.trials.delays import check_delay
 
 if TYPE_CHECKING:
     from doublesampling.exact.significance import ExactTest
@@ -53,7 +53,7 @@ class Trial:
         if self.belief is None:
             fix(self, "belief", beliefs.BetaBernoulli(arms=len(self.arms)))
         if self.policy is None:
-            fix(self, "policy", policies.DoubleSampling())
+            fix(self, "policy", policies.DoubleSampling(horizon=self.horizon))
         check_belief(self.belief)
         check_policy(self.policy)
         if self.belief.arms != len(self.arms):

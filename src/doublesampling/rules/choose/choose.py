@@ -18,10 +18,11 @@ from doublesampling.rules.choose.baselines import (
     second_of_two,
     ucb1_index,
 )
-from doublesampling.rules.choose.double_sampling import double_sampling, play_candidates
+from doublesampling.rules.choose.double_sampling import choose_candidate, count_candidates, double_sampling
 from doublesampling.rules.choose.gittins import fill_gittins
 from doublesampling.rules.choose.information_directed import directed_choice, tally_draws, tally_exactly
 from doublesampling.rules.choose.mode import explore, mode, mode_of_candidates
+from doublesampling.rules.choose.relaxation import fill_relaxed
 from doublesampling.rules.compiled import rule, spliced
 from doublesampling.rules.draws import EXPLORATION, POSTERIOR, Address, logit_beta_draw, uniform
 from doublesampling.rules.optimal_arm import compare_beta_gamma
@@ -46,7 +47,8 @@ def choose(
         if form == kinds.CHALLENGER or form == kinds.ANYTIME:
             fill_precisions(law, scratch.parameters, scratch.values)
         if law == laws.SAMPLED:  # p is an estimate from samples already
-            arm, number = play_candidates(form, policy, address, scratch.p, scratch.values, scratch.votes)
+            number = count_candidates(form, policy, float(address[3]), scratch.p, scratch.values, scratch.votes)
+            arm = choose_candidate(form, number, policy, address, scratch.p, scratch.votes)
         else:
             arm, number = double_sampling(form, policy, address, scratch.p, scratch.values, scratch.votes)
     elif kind == kinds.TOP_TWO:
@@ -92,6 +94,8 @@ def fill_values(
         fill_indices(kind, parameters, scratch.priors, float(address[3]), values)
     elif kind == kinds.GITTINS:
         fill_gittins(parameters, scratch.priors, policy, float(address[3]), values)
+    elif kind == kinds.RELAXATION:
+        fill_relaxed(parameters, policy.horizon, address, values)
     elif kind == kinds.BAYES_UCB:
         if law == laws.SAMPLED:
             for a in range(values.size):

@@ -40,18 +40,36 @@ def double_sampling(
     if form == kinds.TWO_ARM_TABLE:
         arm, number = _double_sampling_of_two(policy, address, p)
     else:
-        if policy.samples > 0:  # how many of M posterior samples favour each arm, drawn at once
-            sampled_optimality(address, policy.samples, p, votes)
-        arm, number = play_candidates(form, policy, address, p, precisions, votes)
+        number = estimate_and_count(form, policy, address, p, precisions, votes)
+        arm = choose_candidate(form, number, policy, address, p, votes)
     return arm, number
 
 
 @specialised(spliced)
-def play_candidates(
+def estimate_and_count(
     form: Constant, policy: PolicySettings, address: Address, p: FloatArray, precisions: FloatArray, votes: IntArray
-) -> tuple[int, int]:
-    """Return the mode of N candidates drawn from the estimate p, and N."""
-    number = count_candidates(form, policy, float(address[3]), p, precisions, votes)
+) -> int:
+    """Return N, and turn the exact p into the estimate of M samples (none where M is 0).
+
+    The paper's count looks at the estimate. The counts that weigh challengers look at the exact p where it is known:
+    an estimate would only add noise to them.
+    """
+    if form == kinds.CHALLENGER or form == kinds.ANYTIME:
+        number = count_candidates(form, policy, float(address[3]), p, precisions, votes)
+        if policy.samples > 0:  # how many of M posterior samples favour each arm, drawn at once
+            sampled_optimality(address, policy.samples, p, votes)
+    else:
+        if policy.samples > 0:
+            sampled_optimality(address, policy.samples, p, votes)
+        number = count_candidates(form, policy, float(address[3]), p, precisions, votes)
+    return number
+
+
+@specialised(spliced)
+def choose_candidate(
+    form: Constant, number: int, policy: PolicySettings, address: Address, p: FloatArray, votes: IntArray
+) -> int:
+    """Return the mode of N candidates drawn from the estimate p."""
     if form == kinds.CHALLENGER or form == kinds.ANYTIME:
         # these counts reach hundreds: where no other arm can win, who gets how many votes is not worth the draw
         arm = sure_mode(number, p)
@@ -59,7 +77,7 @@ def play_candidates(
             arm = mode_of_candidates(address, number, p, policy.first_of_ties, votes)
     else:
         arm = mode_of_candidates(address, number, p, policy.first_of_ties, votes)
-    return arm, number
+    return arm
 
 
 @specialised(spliced)
@@ -108,9 +126,7 @@ def double_sampling_recorded(
 
     The propensities of more arms need work space of a size that depends on N: entry_points.mode_propensities.
     """
-    if policy.samples > 0:
-        sampled_optimality(address, policy.samples, p, votes)
-    number = count_candidates(form, policy, float(address[3]), p, precisions, votes)
+    number = estimate_and_count(form, policy, address, p, precisions, votes)
     arm = mode_of_candidates(address, number, p, policy.first_of_ties, votes)
     if p.size == 2:
         fill_propensities_of_two(number, p, policy.first_of_ties, propensities)

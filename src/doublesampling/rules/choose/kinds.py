@@ -14,6 +14,7 @@ LIN_UCB = 10
 INFORMATION_DIRECTED = 11
 GITTINS = 12
 EPSILON_THOMPSON = 13
+RELAXATION = 14
 
 # forms of a policy, constants of the compiled code like its kind: how double sampling counts its candidates (from a
 # table of N for two arms, from a table of p_FA, from p_FA itself, from the doubt and the decisions left, or from these

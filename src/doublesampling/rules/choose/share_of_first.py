@@ -11,6 +11,7 @@ from doublesampling.rules.choose.choose import fill_precisions, fill_values
 from doublesampling.rules.choose.double_sampling import count_candidates
 from doublesampling.rules.choose.information_directed import fill_chances, fill_regret_and_information
 from doublesampling.rules.choose.propensities import fill_propensities_of_two
+from doublesampling.rules.choose.relaxation import decisions_after, relaxed_share
 from doublesampling.rules.choose.shares import share_largest, share_top_two
 from doublesampling.rules.compiled import rule
 from doublesampling.rules.optimal_arm import recurrence
@@ -40,6 +41,9 @@ def share_of_first(kind: Constant, form: Constant, policy: PolicySettings, time:
         recurrence.tracked_optimality(scratch.state.track, p)
         share_top_two(p, policy.setting, values)
         return values[0]
+    elif kind == kinds.RELAXATION:
+        alpha, beta = scratch.state.alpha, scratch.state.beta
+        return relaxed_share(alpha[0], beta[0], alpha[1], beta[1], decisions_after(policy.horizon, float(time)))
     elif kind == kinds.INFORMATION_DIRECTED:
         recurrence.tally(scratch.state.alpha, scratch.state.beta, scratch.state.track, scratch.tally)
         fill_regret_and_information(scratch.tally)

@@ -8,7 +8,7 @@ from doublesampling.rules.bundles import PolicySettings, Scratch
 from doublesampling.rules.choose import kinds
 from doublesampling.rules.choose.baselines import SURE
 from doublesampling.rules.choose.choose import fill_precisions, fill_tally, fill_values
-from doublesampling.rules.choose.double_sampling import count_candidates
+from doublesampling.rules.choose.double_sampling import count_candidates, estimate_and_count
 from doublesampling.rules.choose.information_directed import directed_choice
 from doublesampling.rules.choose.mode import sure_mode
 from doublesampling.rules.choose.propensities import (
@@ -18,7 +18,6 @@ from doublesampling.rules.choose.propensities import (
 )
 from doublesampling.rules.compiled import rule, spliced
 from doublesampling.rules.draws import Address
-from doublesampling.rules.optimal_arm.quadrature import sampled_optimality
 from doublesampling.rules.specialise import Constant, specialised
 
 FloatArray = NDArray[np.float64]
@@ -115,12 +114,12 @@ def fill_policy_shares(
     p is filled where the policy looks at it, and for Thompson sampling.
     """
     if kind == kinds.DOUBLE_SAMPLING:
-        if law != laws.SAMPLED:  # noqa: SIM102 - where only samples tell, p is the estimate already
-            if policy.samples > 0:
-                sampled_optimality(address, policy.samples, scratch.p, scratch.votes)
         if form == kinds.CHALLENGER or form == kinds.ANYTIME:
             fill_precisions(law, scratch.parameters, scratch.values)
-        number = count_candidates(form, policy, float(address[3]), scratch.p, scratch.values, scratch.votes)
+        if law == laws.SAMPLED:  # p is the estimate already
+            number = count_candidates(form, policy, float(address[3]), scratch.p, scratch.values, scratch.votes)
+        else:
+            number = estimate_and_count(form, policy, address, scratch.p, scratch.values, scratch.votes)
         share_modes(number, scratch.p, policy.first_of_ties, space, out)
     elif kind == kinds.THOMPSON:
         for a in range(out.size):

@@ -46,7 +46,7 @@ class Known(NamedTuple):
     active: BoolArray
     """(arm): whether an arm is in; False once it is dropped."""
     place: IntArray
-    """(2): the control, -1 for none; the arm that a look selected, -1 for none."""
+    """(3): the control, -1 for none; the arm that a look selected, -1 for none; 1 where the control was promoted."""
 
 
 # where a trial is: between looks, at one, at its end, or ended
@@ -126,7 +126,7 @@ def new_batch(trials: int, arms: int, draws: int) -> Batch:
         draws=np.empty((trials, draws, arms)),
         counts=np.zeros((trials, arms), dtype=np.int64),
         active=np.ones((trials, arms), dtype=np.bool_),
-        place=np.full((trials, 2), -1, dtype=np.int64),
+        place=np.tile(np.array([-1, -1, 0]), (trials, 1)),
         best=np.full((trials, arms), np.nan),
         remaining=np.full((trials, arms), np.nan),
         better=np.full((trials, arms), np.nan),

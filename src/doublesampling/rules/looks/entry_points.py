@@ -24,8 +24,9 @@ from doublesampling.rules.looks.bundles import (
     Report,
     Space,
     look_space,
+    new_batch,
 )
-from doublesampling.rules.looks.look import fill_best, gather, highest, take_look, with_margin
+from doublesampling.rules.looks.look import fill_best, gather, highest, take_look
 from doublesampling.rules.optimal_arm.regions import EXACT
 
 FloatArray = NDArray[np.float64]
@@ -70,15 +71,6 @@ def look_at(law: int, rules: LookRule, batch: Batch) -> None:
     take_looks(law)(rules, *EXACT, batch, look_space(batch.counts.shape[1], False))
 
 
-@functools.cache
-def _with_margin(law: int) -> Callable[..., float]:
-    @kept_for(law)
-    def find(count: int, control: int, margin: float, fall: float, width: float, known: Known, space: Space) -> float:
-        return with_margin(law, count, control, margin, (fall, width), known, space)
-
-    return find
-
-
 def probability_with_margin(
     law: int, parameters: FloatArray, control: int, margin: float, fineness: tuple[float, float] = EXACT
 ) -> float:
@@ -86,9 +78,10 @@ def probability_with_margin(
 
     ``control`` is -1 for none. A fineness other than EXACT takes equal steps where they resolve the laws.
     """
-    arms = parameters.shape[0]
-    space = look_space(arms, fineness != EXACT)
-    space.parameters[:] = parameters
-    nothing = np.zeros(max(arms, 2), dtype=np.int64)
-    known = Known(parameters, np.empty((0, arms)), nothing, np.ones(arms, dtype=np.bool_), nothing[:2])
-    return _with_margin(law)(arms, control, margin, *fineness, known, space)
+    arms, never, always = parameters.shape[0], np.full(1, np.nan), np.full(1, 2.0)
+    within, none = (always, never) if control < 0 else (never, always)
+    batch = new_batch(1, arms, 0)
+    batch.parameters[0], batch.place[0, 0], batch.progress[0, STATUS] = parameters, control, DUE
+    rules = LookRule(never, never, within, none, margin, margin, False, 0)
+    take_looks(law)(rules, *fineness, batch, look_space(arms, fineness != EXACT))
+    return float(batch.margins[0, 0 if control < 0 else 1])

@@ -134,16 +134,16 @@ def _against_control(
             left += 1
             if best < 0 or report.better[a] > report.better[best]:
                 best = a
-        if left == 0:  # nothing is left to be better than the control
+        if left == 0:  # nothing is left to be better than the control; one that was promoted has won
             known.place[1] = control
-            return FUTILITY
+            return SUPERIORITY if known.place[2] == 1 else FUTILITY
         if not report.better[best] > rules.superiority[look]:
             return CONTINUE
         if not rules.promote:
             known.place[1] = best
             return SUPERIORITY
         known.active[control] = False
-        known.place[0] = best
+        known.place[0], known.place[2] = best, 1
         if left == 1:
             known.place[1] = best
             return SUPERIORITY

@@ -12,6 +12,7 @@ from doublesampling.rules.looks.bundles import Known
 from doublesampling.rules.specialise import Constant, specialised
 from doublesampling.rules.trials.bundles import TrialSpace, TrialState, TrialWorld
 
+FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Prior = Any
 """PairPrior, WeightsPrior or DirichletPrior, as the law wants."""
@@ -33,7 +34,7 @@ def begin_trial(law: Constant, prior: Prior, control: int, known: Known, state: 
                 state.concentration[a, k] = prior.concentration[a, k]
         else:
             known.parameters[a, 0], known.parameters[a, 1] = prior.first[a], prior.second[a]
-    known.place[0], known.place[1] = control, -1
+    known.place[0], known.place[1], known.place[2] = control, -1, 0
     for t in range(state.head.size):
         state.head[t] = -1
 
@@ -50,16 +51,19 @@ def outcome_of(law: Constant, world: TrialWorld, progress: float, arm: int, addr
 
 
 @rule
-def time_until_known(world: TrialWorld, address: Address) -> int:
-    """Further decisions until an outcome is known; -1 where it never is."""
-    if world.dropout > 0.0 and uniform(address, DROPOUT, np.uint64(0)) < world.dropout:
+def time_until_known(delay: int, delays: FloatArray, dropout: float, address: Address) -> int:
+    """Further decisions until an outcome is known; -1 where it never is.
+
+    delays : float array (d), P(delay <= d), for a delay of -1.
+    """
+    if dropout > 0.0 and uniform(address, DROPOUT, np.uint64(0)) < dropout:
         return -1
-    if world.delay >= 0:
-        return world.delay
-    u, low, high = uniform(address, DELAY, np.uint64(0)), 0, world.delays.size - 1
+    if delay >= 0:
+        return delay
+    u, low, high = uniform(address, DELAY, np.uint64(0)), 0, delays.size - 1
     while low < high:
         middle = (low + high) // 2
-        if world.delays[middle] > u:
+        if delays[middle] > u:
             high = middle
         else:
             low = middle + 1

@@ -21,6 +21,7 @@ CHOICES = {
     "ties": ("random", "first"),
     "false_alarm": ("truncated-gaussian", "markov", "chebyshev"),
     "arithmetic": ("log", "double"),
+    "count": ("anytime", "challenger", "false-alarm", "doubt"),
 }
 _NOT_LIVE = ("Oracle",)  # it needs the true rewards
 

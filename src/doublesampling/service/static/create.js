@@ -6,10 +6,12 @@ import { limits } from "./limits.js";
 
 const FIRST = { beliefs: "BetaBernoulli", policies: "DoubleSampling" };
 const HINTS = {
-  horizon: "The planned number of decisions. With it, exploration decreases towards the end.",
+  horizon: "The planned number of decisions. With it, exploration decreases towards the end. Leave it empty where the end is open.",
+  count: "Automatic: for the planned number of decisions, or for an experiment of any length.",
   dimension: "How many numbers the context of a unit has.",
   values: "The possible rewards, such as 0, 1, 5.",
 };
+const AUTOMATIC = "automatic"; // of a choice that may be left open
 const COMMON = ["dimension", "values", "horizon"]; // always visible; the other settings are collapsed
 
 export function showCreate(main, { refused }) {
@@ -37,15 +39,18 @@ function chooser(id, label, components, first) {
   show();
   return {
     element: h("fieldset", {}, h("legend", {}, label), field("Kind", select), about, place),
-    read: () => ({ kind: select.value, settings: Object.fromEntries(controls.map(({ setting, control: c }) => [setting.name, value(setting, c)]).filter(([, v]) => v !== undefined)) }),
+    read: () => ({ kind: select.value, settings: forAnyLength(select.value, Object.fromEntries(controls.map(({ setting, control: c }) => [setting.name, value(setting, c)]).filter(([, v]) => v !== undefined))) }),
   };
 }
+
+// The paper's count stops looking in long runs: an experiment without a planned end gets the one that does not.
+const forAnyLength = (kind, settings) => (kind === "DoubleSampling" && !("horizon" in settings) && !("count" in settings) ? { ...settings, count: "anytime" } : settings);
 
 const words = (setting) => setting.name.replaceAll("_", " ").replace(/^./, (c) => c.toUpperCase()) + (setting.required ? "" : " (optional)");
 
 function control(id, setting) {
   const usual = setting.default === null ? "none" : `${setting.default}`;
-  if (setting.type === "choice") return h("select", { id }, setting.choices.map((c) => h("option", { value: c, selected: c === setting.default }, c)));
+  if (setting.type === "choice") return h("select", { id }, [...(setting.optional ? [AUTOMATIC] : []), ...setting.choices].map((c) => h("option", { value: c, selected: c === (setting.default ?? AUTOMATIC) }, c)));
   if (setting.type === "boolean") return h("select", { id }, ["no", "yes"].map((word, i) => h("option", { value: `${i}`, selected: setting.default === Boolean(i) }, word)));
   const placeholder = setting.required ? (setting.list ? "0, 1, 5" : "2") : `${usual}${setting.list ? "; or several, separated by commas" : ""}`;
   return setting.list ? h("input", { id, autocomplete: "off", required: setting.required, placeholder })
@@ -54,7 +59,7 @@ function control(id, setting) {
 
 // The value to send; undefined leaves the default.
 function value(setting, c) {
-  if (setting.type === "choice") return c.value === setting.default ? undefined : c.value;
+  if (setting.type === "choice") return c.value === (setting.default ?? AUTOMATIC) ? undefined : c.value;
   if (setting.type === "boolean") return Boolean(+c.value) === setting.default ? undefined : Boolean(+c.value);
   const text = c.value.trim();
   if (!text) return undefined;

@@ -1,4 +1,4 @@
-"""What Python calls of the finite-horizon Gittins index: single indices, and tables for simulations."""
+"""What Python calls for policies that know the horizon: Gittins indices and their tables, relaxed means."""
 
 import functools
 import os
@@ -7,11 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules.cached import kept
-from doublesampling.rules.choose import gittins
+from doublesampling.rules.cached import kept, kept_for
+from doublesampling.rules.choose import gittins, relaxation
 from doublesampling.rules.compiled import plain
+from doublesampling.rules.entry_points import address_of
 
 FloatArray = NDArray[np.float64]
+WordArray = NDArray[np.uint64]
 
 POINTS = 512  # rewards at which a table knows the advantage of an arm
 
@@ -55,3 +57,21 @@ def gittins_table(priors: tuple[tuple[float, float], ...], horizon: int) -> Floa
     """Return the tables of several arms, float array (arm, place); one row where all priors are the same."""
     rows = priors[:1] if len(set(priors)) == 1 else priors
     return np.stack([_table(alpha, beta, horizon) for alpha, beta in rows])
+
+
+@kept_for()
+def _fill_relaxed(counts: FloatArray, horizon: float, words: WordArray, values: FloatArray) -> None:
+    relaxation.fill_relaxed(counts, horizon, address_of(words), values)
+
+
+def relaxed_means(counts: FloatArray, horizon: int, words: WordArray) -> FloatArray:
+    """Return what IRS.FH compares, float array (arm), from alpha and beta (arm, 2)."""
+    values = np.empty(counts.shape[0])
+    _fill_relaxed(np.ascontiguousarray(counts), float(horizon), words, values)
+    return values
+
+
+@kept
+def relaxed_share(alpha: float, beta: float, other_alpha: float, other_beta: float, more: int) -> float:
+    """Return the probability with which IRS.FH plays the first of two arms; nan where it cannot be computed."""
+    return relaxation.relaxed_share(alpha, beta, other_alpha, other_beta, more)
