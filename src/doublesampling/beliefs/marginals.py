@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from doublesampling import checks
+from doublesampling.beliefs.logit_normal import LogitNormal
 from doublesampling.errors import SettingError
 from doublesampling.quick_records import quick_record
 from doublesampling.rules import entry_points
@@ -68,7 +69,7 @@ class Marginals(_Drawn):
         if self.law == INVERSE_GAMMA:
             return stats.invgamma(first, scale=second)
         if self.law == LOGISTIC:
-            return _LogitNormal(stats.norm(first, second))
+            return LogitNormal(stats.norm(first, second))
         return stats.t(third, first, second) if np.isfinite(third).all() else stats.norm(first, second)
 
     @property
@@ -135,40 +136,6 @@ class Marginals(_Drawn):
     def quantile(self, level: ArrayLike) -> FloatArray:
         """Return the expected reward that is not exceeded with this probability, float array (..., arm)."""
         return np.asarray(self._laws.ppf(_levels(level)[..., None]))
-
-
-class _LogitNormal:
-    """The law of 1 / (1 + e^-Z) for normal Z, with the methods that SciPy's laws have."""
-
-    def __init__(self, normal: Any) -> None:
-        self._normal = normal
-
-    def pdf(self, x: FloatArray) -> FloatArray:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            found = self._normal.pdf(_logit(x)) / (x * (1.0 - x))
-        return np.where((x > 0.0) & (x < 1.0), found, 0.0)
-
-    def cdf(self, x: FloatArray) -> FloatArray:
-        return np.asarray(self._normal.cdf(_logit(np.clip(x, 0.0, 1.0))))
-
-    def ppf(self, level: FloatArray) -> FloatArray:
-        return _expit(self._normal.ppf(level))
-
-    def sd(self, mean: FloatArray) -> FloatArray:
-        z = np.linspace(-8.0, 8.0, 801)[:, None]
-        weights = np.exp(-0.5 * z * z)
-        x = _expit(self._normal.mean() + z * self._normal.std())
-        return np.asarray(np.sqrt((weights * (x - mean) ** 2).sum(axis=0) / weights.sum()))
-
-
-def _expit(z: FloatArray) -> FloatArray:
-    with np.errstate(over="ignore"):
-        return np.asarray(1.0 / (1.0 + np.exp(-z)))
-
-
-def _logit(x: FloatArray) -> FloatArray:
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(x) - np.log1p(-x))
 
 
 @dataclass(frozen=True, eq=False)
