@@ -26,7 +26,7 @@ import sqlalchemy as sa
 
 import doublesampling as ds
 from doublesampling.live.stores import open_store, schema
-from tests import soak, soak_replaced
+from tests import soak, soak_client, soak_replaced
 
 
 def say(text: str) -> None:
@@ -180,6 +180,8 @@ def suite(new_url: Any, numbers: dict[str, int]) -> None:
     with tempfile.TemporaryDirectory() as notes:
         found = soak_replaced.restored(new_url(), Path(notes), numbers["restores"], crew=8, rounds=50)
         say(f"  db restore under load: {shown(found)}")
+    found = soak_client.kills(new_url(), numbers["service_kills"], workers=8, seconds=2.0)
+    say(f"  {numbers['service_kills']} kill -9 of the service under 8 clients: {shown(found)}")
     say(f"  group commit: {shown(soak_replaced.group_commit(new_url(), 32, 2.0, numbers['turns']))}")
 
 
@@ -216,7 +218,7 @@ def main() -> int:
     options = parser.parse_args()
     share = 10 if options.quick else 1
     numbers = {"processes": 50 // (5 if options.quick else 1), "rounds": 200 // share, "races": 200 // share,
-               "kills": 200 // share, "restores": 20 // share, "gone": 10 // share,
+               "kills": 200 // share, "service_kills": 20 // share, "restores": 20 // share, "gone": 10 // share,
                "turns": 5 if options.quick else 15}  # fmt: skip
     now = datetime.datetime.now(datetime.UTC)
     say(f"{now:%Y-%m-%d %H:%M} UTC, {os.cpu_count()} {platform.machine()} cores, Python {platform.python_version()}")

@@ -51,6 +51,8 @@ BELIEFS = [
     ds.DirichletCategorical(arms=3, values=(-1.0, 2.0), concentration=(0.5, 2.0), discount=0.9),
     ds.Logistic(arms=2, dimension=2),
     ds.Logistic(arms=3, dimension=3, mean=0.5, covariance=4.0),
+    ds.HybridLinearGaussian(arms=2, dimension=2),
+    ds.HybridLinearGaussian(arms=3, dimension=3, shared=[1, 2], own=[0], noise=0.5),
 ]
 
 
@@ -105,7 +107,7 @@ class TestEveryBelief:
         nothing = np.full(np.shape(good[part]), math.nan).tolist()
         below = (np.full(np.shape(good[part]), -1e31)).tolist()
         for change in (
-            {"state": "Other"}, {part: None}, {part: [1.0]}, {part: below},
+            {"state": "Other"}, {part: None}, {part: [1.0] * 7}, {part: below},
             {"counts": ["x"] * belief.arms}, {"more": 1}, {part: nothing},
         ):  # fmt: skip
             with pytest.raises(StateError):

@@ -26,6 +26,7 @@ BELIEFS: dict[str, Any] = {
     "exponential": ds.GammaExponential(arms=3, discount=0.95),
     "categorical": ds.DirichletCategorical(arms=3, values=[0, 1, 5]),
     "logistic": ds.Logistic(arms=3, dimension=2),
+    "hybrid": ds.HybridLinearGaussian(arms=3, dimension=2),
 }
 
 

@@ -49,6 +49,7 @@ ROUTES = {
     ("GET", f"{E}/replay"): READ,
     ("GET", f"{E}/export.csv"): READ,
     ("GET", f"{E}/export.jsonl"): READ,
+    ("GET", f"{E}/summary"): READ,
     ("GET", f"{E}/export.parquet"): READ,
     ("POST", f"{E}/what-if"): READ,
     ("GET", f"{E}/what-if/{{id}}"): READ,

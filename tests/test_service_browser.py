@@ -366,3 +366,29 @@ def test_it_fits_desk_and_phone_by_day_and_night(chromium, shared, width, scheme
             assert box.evaluate("e => e.scrollWidth <= e.clientWidth")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         page.screenshot(path=tmp_path / f"{width}-{scheme}.png", full_page=True)
+
+
+def test_a_record_is_entered_field_by_field(page, shared):
+    """An experiment with features: created in the form, asked with one input per field, shown at another record."""
+    address, _ = shared
+    page.goto(f"{address}/#/new")
+    page.get_by_label("Name").fill("records")
+    page.get_by_label("Arms").fill("placebo\n20 mg")
+    page.locator("#belief").select_option("LinearGaussian")
+    page.locator("#belief-features").fill("age: standard 60 10\nsmoker: boolean\nsite: a, b, c\ndose: 0 to 40")
+    page.get_by_role("button", name="Create").click()
+    for name, value in (("age", "61"), ("dose", "20")):
+        page.locator(f"#context-{name}").fill(value)
+    page.locator("#context-site").select_option("b")
+    page.get_by_role("button", name="Ask for an arm").click()
+    expect(page.locator("#asked-arm")).to_have_count(0)  # the browser asks for the field that is empty
+    page.locator("#context-smoker").select_option("true")
+    page.get_by_role("button", name="Ask for an arm").click()
+    expect(page.locator("#asked-arm")).to_have_text(re.compile("placebo|20 mg"))
+    expect(page.locator("#context-age")).to_have_value("")
+    expect(page.locator("#shown-age")).to_have_value("61")  # the table is shown at the latest records
+    expect(page.locator("#shown-smoker")).to_have_value("true")
+    page.locator("#shown-site").select_option("c")
+    page.get_by_role("button", name="Show", exact=True).click()
+    expect(page.locator("#shown-site")).to_have_value("c")
+    expect(page.get_by_text("typical of the latest")).to_have_count(0)

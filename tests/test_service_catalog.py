@@ -28,11 +28,12 @@ NEEDED = {"dimension": 2, "values": [0, 1, 5]}
 
 
 def test_every_belief_and_policy_can_be_created_from_what_the_catalog_says(catalog):
-    """With required settings filled in, and all others sent as the defaults that are shown."""
+    """With required settings and the dimension filled in, and all others sent as the defaults that are shown."""
     c, found = catalog
 
     def settings(component):
-        return {s["name"]: NEEDED[s["name"]] if s["required"] else s["default"] for s in component["settings"]}
+        needed = [s["name"] for s in component["settings"] if s["required"] or s["name"] == "dimension"]
+        return {s["name"]: NEEDED[s["name"]] if s["name"] in needed else s["default"] for s in component["settings"]}
 
     for what, other in (("beliefs", "policies"), ("policies", "beliefs")):
         for component in found[what]:

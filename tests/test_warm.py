@@ -21,18 +21,26 @@ def test_every_family_and_policy_has_a_run():
 
 
 def test_a_warmed_process_compiles_nothing(tmp_path):
-    """The second process finds what the first one kept."""
-    code = (
+    """The second process finds what the first one kept, and so does a live experiment."""
+    decide = (
         "from doublesampling.warm import Task, compile_task; from doublesampling.rules.cached import compilations;"
         "compile_task(Task('decide', 'two Bernoulli arms', 2)); print(compilations())"
     )
+    live = (
+        "import doublesampling as ds; from doublesampling.rules.cached import compilations;"
+        f"url = 'sqlite:///{tmp_path / 'trial.db'}';"
+        "e = ds.Experiment.create('t', arms=['a', 'b'], policy=ds.ThompsonSampling(), storage=url);"
+        "e.tell(e.ask().id, 1.0); e.ask(); e.posterior(); print(compilations())"
+    )
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
-    counts = [
-        int(subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True).stdout)
-        for _ in range(2)
-    ]
+
+    def compiled(code: str) -> int:
+        command = [sys.executable, "-c", code]
+        return int(subprocess.run(command, env=environment, capture_output=True, text=True).stdout)
+
+    counts = [compiled(code) for code in (decide, decide, live)]
     assert counts[0] > 0
-    assert counts[1] == 0
+    assert counts[1:] == [0, 0]
 
 
 def test_the_command_reports(monkeypatch, capsys):

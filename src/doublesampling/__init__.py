@@ -23,15 +23,18 @@ if TYPE_CHECKING:
         GammaExponential,
         GammaPoisson,
         Gaussian,
+        HybridLinearGaussian,
         LinearGaussian,
         Logistic,
         OwnBelief,
     )
+    from doublesampling.client import connect, connect_async
     from doublesampling.decision import Decision, decide, decide_from_draws, probability_optimal
     from doublesampling.decisions import Decisions, decide_many
     from doublesampling.engine.simulate import simulate
     from doublesampling.errors import DoubleSamplingError
     from doublesampling.exact import BayesOptimal, bayes_optimal, exact_regret
+    from doublesampling.features import Features
     from doublesampling.live import Experiment
     from doublesampling.policies import (
         IMED,
@@ -55,7 +58,7 @@ if TYPE_CHECKING:
     from doublesampling.trials.compare import compare_designs
     from doublesampling.trials.trial import Trial
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 _MODULES = {
     "Allocation": "allocation",
@@ -77,9 +80,11 @@ _MODULES = {
     "GammaExponential": "beliefs",
     "GammaPoisson": "beliefs",
     "Experiment": "live",
+    "Features": "features",
     "Gaussian": "beliefs",
     "GaussianBandit": "bandits",
     "Greedy": "policies",
+    "HybridLinearGaussian": "beliefs",
     "IMED": "policies",
     "InformationDirected": "policies",
     "InformationRelaxation": "policies",
@@ -100,6 +105,8 @@ _MODULES = {
     "bayes_optimal": "exact",
     "calibrate": "trials.calibrate",
     "compare_designs": "trials.compare",
+    "connect": "client",
+    "connect_async": "client",
     "decide": "decision",
     "decide_from_draws": "decision",
     "decide_many": "decisions",
@@ -128,12 +135,14 @@ __all__ = [
     "EpsilonThompson",
     "Experiment",
     "ExponentialBandit",
+    "Features",
     "FiniteHorizonGittins",
     "GammaExponential",
     "GammaPoisson",
     "Gaussian",
     "GaussianBandit",
     "Greedy",
+    "HybridLinearGaussian",
     "InformationDirected",
     "InformationRelaxation",
     "LinUCB",
@@ -152,6 +161,8 @@ __all__ = [
     "bayes_optimal",
     "calibrate",
     "compare_designs",
+    "connect",
+    "connect_async",
     "decide",
     "decide_from_draws",
     "decide_many",

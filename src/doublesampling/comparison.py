@@ -11,6 +11,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from doublesampling import html
 from doublesampling.bandits import (
     BernoulliBandit,
     CategoricalBandit,
@@ -242,7 +243,19 @@ class Row:
     microseconds: float
 
 
-def leaderboard(suite: Suite, data: xr.Dataset) -> list[Row]:
+class Leaderboard(list[Row]):
+    """The rows of a leaderboard, best first; a notebook shows them as a table."""
+
+    def _repr_html_(self) -> str:
+        headings = ["policy", "relative regret", "± error", "spread", "wrong arm", "stuck", "µs per decision"]
+        rows = [
+            (row.policy, row.regret, row.error, row.spread, html.bar(row.wrong), html.bar(row.stuck), row.microseconds)
+            for row in self
+        ]
+        return html.block(html.table(rows, headings, caption="Leaderboard"))
+
+
+def leaderboard(suite: Suite, data: xr.Dataset) -> Leaderboard:
     """Policies from the least relative regret, averaged over the problems."""
     horizon = int(data.time[-1])
     final = data.final_regret.transpose("policy", "bandit", "realization").values
@@ -253,7 +266,7 @@ def leaderboard(suite: Suite, data: xr.Dataset) -> list[Row]:
     micros = data.seconds_per_decision.values * 1e6
     columns = zip(data.policy.values, mean, error, spread, wrong, stuck(suite, data), micros, strict=True)
     rows = [Row(str(policy), *map(float, found)) for policy, *found in columns]
-    return sorted(rows, key=lambda row: row.regret)
+    return Leaderboard(sorted(rows, key=lambda row: row.regret))
 
 
 def _units(suite: Suite, data: xr.Dataset, horizon: int) -> FloatArray:

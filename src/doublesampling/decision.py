@@ -9,12 +9,13 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from doublesampling import checks
+from doublesampling import checks, html
 from doublesampling.allocation import Allocation, check_allocation
 from doublesampling.assignment import Assignment, assign_every_arm, check_known, check_past, draw_within
 from doublesampling.beliefs import Belief
 from doublesampling.beliefs.marginals import address_words
 from doublesampling.evidence import BeliefEvidence, DrawsEvidence, Played
+from doublesampling.features import ContextLike
 from doublesampling.given import check_belief, check_choice, check_draws, check_policy
 from doublesampling.policies import Choice, Policy, is_ours
 from doublesampling.quick_records import quick_record
@@ -109,6 +110,18 @@ class Decision:
             lines.append(f"{mark} {arm:3d}   {p:7.3f}   {votes:5d}   {propensity:10.4f}")
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        """The same table for a notebook."""
+        rows = [
+            (arm, html.bar(p), votes, propensity)
+            for arm, (p, votes, propensity) in enumerate(
+                zip(self.probability_optimal, self.votes, self.propensities, strict=True)
+            )
+        ]
+        made = f"decision {self.address.time}, N = {self.candidates}, {self.policy!r}"
+        headings = ["arm", "P(best)", "votes", "propensity"]
+        return html.block(html.table(rows, headings, caption=f"Play arm {self.arm}", marked=self.arm), html.line(made))
+
 
 def make_decision(policy: Policy, evidence: BeliefEvidence | DrawsEvidence, address: Address) -> Decision:
     """Return the decision of a policy; answers of policies that are not ours are checked."""
@@ -135,7 +148,7 @@ def check_seed(seed: object) -> int:
     return secrets.randbits(64) if seed is None else checks.seed(seed)
 
 
-def probability_optimal(belief: Belief[S], state: S, context: ArrayLike | None = None) -> FloatArray:
+def probability_optimal(belief: Belief[S], state: S, context: ContextLike | None = None) -> FloatArray:
     """Return the probability that each arm has the highest expected reward, float array (arm), by a sum or quadrature.
 
     >>> import doublesampling as ds
@@ -151,7 +164,7 @@ def decide(
     policy: Policy,
     belief: Belief[S],
     state: S,
-    context: ArrayLike | None = None,
+    context: ContextLike | None = None,
     *,
     seed: int | None = None,
     time: int | None = None,

@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from doublesampling import checks
+from doublesampling import checks, html
 from doublesampling.allocation import Allocation, check_allocation
 from doublesampling.assignment import check_known
 from doublesampling.beliefs import AnyBelief, LinearGaussian
+from doublesampling.beliefs.contexts import TakesContext
 from doublesampling.beliefs.pairs import Pairs
 from doublesampling.decision import Address, Decision, check_seed, make_decision
 from doublesampling.errors import SettingError, StateError
 from doublesampling.evidence import BeliefEvidence
+from doublesampling.features import ContextsLike
 from doublesampling.given import check_belief, check_policy
 from doublesampling.policies import DoubleSampling, Policy, ThompsonSampling
 from doublesampling.rules import assign, entry_points, many
@@ -53,6 +55,14 @@ class Decisions:
     def __len__(self) -> int:
         return int(self.arm.size)
 
+    def _repr_html_(self) -> str:
+        """A table for a notebook."""
+        rows = zip(
+            range(len(self)), self.arm, self.candidates, self.probability_optimal, self.propensities, strict=True
+        )
+        headings = ["decision", "arm", "N", "P(best)", "propensities"]
+        return html.block(html.table(rows, headings, caption=f"{len(self):,} decisions"), html.line(repr(self.policy)))
+
     def __getitem__(self, i: int) -> Decision:
         address = Address(*(int(word) for word in self.words[i]))
         return Decision(
@@ -65,7 +75,7 @@ def decide_many(
     policy: Policy,
     belief: AnyBelief,
     states: Any,
-    contexts: ArrayLike | None = None,
+    contexts: ContextsLike | None = None,
     *,
     seed: int | None = None,
     times: ArrayLike | None = None,
@@ -74,9 +84,10 @@ def decide_many(
     """Decide many times at once, from several states, or from one state at several contexts.
 
     ``states`` is a list of states, one state, or one whose arrays have a first dimension (decision). ``contexts`` is an
-    array (decision, entry). ``times`` are the numbers of the decisions, counted from 1; by default one more than the
-    observations of each state. Decision i draws its luck at the address (seed, 0, i, time): each has its own.
-    ``allocation`` limits the propensities, without a burn-in and without blocks, which depend on earlier decisions.
+    array (decision, entry), or records or a DataFrame where the belief has features. ``times`` are the numbers of the
+    decisions, counted from 1; by default one more than the observations of each state. Decision i draws its luck at the
+    address (seed, 0, i, time): each has its own. ``allocation`` limits the propensities, without a burn-in and without
+    blocks, which depend on earlier decisions.
 
     >>> import numpy as np
     >>> import doublesampling as ds
@@ -87,6 +98,7 @@ def decide_many(
     (True, (1000, 2))
     """
     policy, belief = check_policy(policy), check_belief(belief)
+    contexts = belief.as_numbers(contexts) if isinstance(belief, TakesContext) and contexts is not None else contexts
     listed = list(states) if isinstance(states, Sequence) else None
     if listed is not None and not listed:
         raise StateError("decide_many needs a state, got an empty list.")

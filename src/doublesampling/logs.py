@@ -3,7 +3,7 @@
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from doublesampling import checks
 from doublesampling.beliefs import BetaBernoulli, Gaussian, LinearGaussian
-from doublesampling.errors import LogError, missing_extra
+from doublesampling.errors import ContextError, LogError, missing_extra
+from doublesampling.features import ContextsLike, Features, read_features
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,15 +68,36 @@ class Columns:
 
 
 def make_log(
-    arms: Sequence[Any], rewards: ArrayLike, propensities: ArrayLike | None = None, contexts: ArrayLike | None = None
+    arms: Sequence[Any],
+    rewards: ArrayLike,
+    propensities: ArrayLike | None = None,
+    contexts: ContextsLike | None = None,
+    *,
+    features: Features | None = None,
 ) -> Log:
-    """Make a log of columns; without propensities every arm is taken to have been played with the same probability."""
-    return _make(arms, rewards, propensities, contexts, Columns())
+    """Make a log of columns; without propensities every arm is taken to have been played with the same probability.
+
+    With ``features``, contexts are records or a DataFrame. Else they are numbers, and a column of ones is put first.
+
+    >>> log = make_log(["a", "b"], [0, 1], contexts=[{"age": 40}, {"age": 70}], features=Features(age=(0, 100)))
+    >>> log.contexts.tolist()
+    [[1.0, 0.4], [1.0, 0.7]]
+    """
+    given = contexts if features is None else _encoded(features, contexts)
+    return _make(arms, rewards, propensities, given, Columns(), ones=features is None)
+
+
+def _encoded(features: Features, contexts: Any) -> FloatArray:
+    try:
+        return read_features(features).matrix(contexts)
+    except ContextError as problem:
+        raise LogError(str(problem)) from None
 
 
 def _make(
-    arms: Sequence[Any], rewards: ArrayLike, propensities: ArrayLike | None, contexts: ArrayLike | None, called: Columns
-) -> Log:
+    arms: Sequence[Any], rewards: ArrayLike, propensities: ArrayLike | None, contexts: Any, called: Columns,
+    ones: bool = True,
+) -> Log:  # fmt: skip
     names = tuple(sorted({str(arm) for arm in arms}))
     if len(names) < 2:
         raise LogError(f"A log needs at least two arms, got {len(names)}. Is it the right column?")
@@ -86,12 +108,12 @@ def _make(
         )
     index = {name: i for i, name in enumerate(names)}
     codes = np.array([index[str(arm)] for arm in arms])
-    return _checked(names, codes, rewards, propensities, contexts, called)
+    return _checked(names, codes, rewards, propensities, contexts, called, ones)
 
 
 def _checked(
     names: tuple[str, ...], codes: IntArray, rewards: ArrayLike, propensities: ArrayLike | None,
-    contexts: ArrayLike | None, called: Columns,
+    contexts: Any, called: Columns, ones: bool = True,
 ) -> Log:  # fmt: skip
     count = codes.size
     given = np.full(count, 1.0 / len(names))
@@ -102,7 +124,8 @@ def _checked(
         raise LogError(f"{wrong} Correct it, or drop the row.")
     seen = None
     if contexts is not None:
-        seen = np.column_stack([np.ones(count), checks.array("contexts", contexts, error=LogError).reshape(count, -1)])
+        given_contexts = checks.array("contexts", contexts, error=LogError).reshape(count, -1)
+        seen = np.column_stack([np.ones(count), given_contexts]) if ones else given_contexts
     return Log(names, codes, _column(called.reward, rewards, count), np.minimum(given, 1.0), seen)
 
 
@@ -125,17 +148,20 @@ def _column(name: str, values: ArrayLike, count: int) -> FloatArray:
 
 def read_log(
     path: str | os.PathLike[str], *, arm: str = "arm", reward: str = "reward", propensity: str | None = None,
-    context: Sequence[str] = (),
+    context: Sequence[str] = (), features: Features | None = None,
 ) -> Log:  # fmt: skip
     """Read a log from a CSV, Parquet or JSON Lines file.
 
     An export of a live experiment is recognised by its columns: its propensities and contexts are used, and decisions
-    whose outcome is not known are left out and counted.
+    whose outcome is not known are left out and counted. ``context`` names columns of numbers; ``features`` take the
+    columns of their fields instead, or the records of an export.
     """
+    if features is not None and context:
+        raise LogError("A log takes context= or features=, not both.")
     table = _read_table(path)
     as_exported = arm == "arm" and reward == "reward" and propensity in (None, "propensity") and not context
     if as_exported and all(name in table.columns for name in _EXPORT):
-        return _from_export(table)
+        return _from_export(table, features)
     context = [context] if isinstance(context, str) else context
     for name in (arm, reward, *([propensity] if propensity else []), *context):
         if name not in table.columns:
@@ -146,9 +172,11 @@ def read_log(
     contexts = None
     if context:
         contexts = np.column_stack([_context_column(name, table[name]) for name in context])
+    if features is not None:
+        contexts = _encoded(features, table)
     given = None if propensity is None else table[propensity].to_numpy()
     called = Columns(arm, reward, propensity or "propensity")
-    return _make(table[arm].tolist(), table[reward].to_numpy(), given, contexts, called)
+    return _make(table[arm].tolist(), table[reward].to_numpy(), given, contexts, called, ones=features is None)
 
 
 def _read_table(path: object) -> "pd.DataFrame":
@@ -172,6 +200,11 @@ def _read_table(path: object) -> "pd.DataFrame":
 
 def _context_column(name: str, values: Any) -> FloatArray:
     """One number per row, or a list of numbers as JSON in each, float array (row, number)."""
+    if any(isinstance(value, Mapping) or str(value).lstrip().startswith("{") for value in values):
+        raise LogError(
+            f"Column {name!r} holds records. Pass features=, those of the experiment: "
+            "read_log(path, features=experiment.design.belief.features)."
+        )
     if not any(isinstance(value, (str, list)) and str(value).lstrip().startswith("[") for value in values):
         return _column(name, values.to_numpy(), len(values))[:, None]
     rows = [_numbers(name, row, value) for row, value in enumerate(values)]
@@ -180,6 +213,17 @@ def _context_column(name: str, values: Any) -> FloatArray:
         if len(numbers) != length:
             raise LogError(f"Row {row + 1}, column {name!r}: {len(numbers)} numbers, where row 1 has {length}.")
     return np.array(rows)
+
+
+def _record(row: int, value: Any) -> Any:
+    """The record that a cell holds as JSON."""
+    try:
+        found = json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        found = None
+    if not isinstance(found, Mapping):
+        raise LogError(f"Row {row + 1}, column 'context': {checks.shown(value)} is not a record. Leave features out.")
+    return found
 
 
 def _numbers(name: str, row: int, value: Any) -> list[float]:
@@ -191,7 +235,7 @@ def _numbers(name: str, row: int, value: Any) -> list[float]:
         raise LogError(f"Row {row + 1}, column {name!r}: {checks.shown(value)} is not a list of numbers.") from None
 
 
-def _from_export(table: "pd.DataFrame") -> Log:
+def _from_export(table: "pd.DataFrame", features: Features | None) -> Log:
     """A log from a live experiment's export: rows without an outcome are skipped and counted."""
     known = table[table["reward"].notna() & ~table["status"].isin(("void", "voided", "withdrawn"))]
     shares = [_numbers("propensities", i, value) for i, value in enumerate(table["propensities"])]
@@ -203,9 +247,12 @@ def _from_export(table: "pd.DataFrame") -> Log:
         raise LogError(f"The export holds {len(table)} decisions, and no outcome of any is known yet.")
     contexts = None
     if "context" in known and known["context"].notna().all():
-        contexts = _context_column("context", known["context"])
+        if features is not None:
+            contexts = _encoded(features, [_record(i, value) for i, value in enumerate(known["context"])])
+        else:
+            contexts = _context_column("context", known["context"])
     codes = known["arm"].to_numpy().astype(np.int64)
-    log = _checked(tuple(names), codes, known["reward"], known["propensity"], contexts, Columns())
+    log = _checked(tuple(names), codes, known["reward"], known["propensity"], contexts, Columns(), features is None)
     return Log(log.names, log.arms, log.rewards, log.propensities, log.contexts, len(table) - len(known))
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from doublesampling import checks
+from doublesampling import checks, html
 from doublesampling.decision import decide
 from doublesampling.errors import SettingError
 from doublesampling.evidence import Played
@@ -57,6 +57,13 @@ class Evaluation:
     ips: Worth
     dr: Worth
     warnings: tuple[str, ...] = ()
+
+    def _repr_html_(self) -> str:
+        """A table for a notebook."""
+        rows = [(name, *getattr(self, name)) for name in ("replay", "ips", "dr")]
+        headings = ["estimate", "mean reward", "low", "high", "rows", "effective rows"]
+        shown = html.table(rows, headings, caption="What the policy would have earned per decision")
+        return html.block(shown, *(html.line(f"Note: {each}") for each in self.warnings))
 
 
 def evaluate(

@@ -80,7 +80,8 @@ def compile_task(task: Task) -> Task:
         if task.what == "simulate":
             ds.simulate(bandit, policy, horizon=2, realizations=1, device="cpu", progress=False, threads=1)
         else:
-            state = belief.update(belief.prior(), 0, 1.0, context)
+            contexts = None if context is None else [context]
+            state = belief.update(belief.update_in_order(belief.prior(), [1], [1.0], contexts), 0, 1.0, context)
             ds.decide(policy, belief, state, context, seed=1)
     except DoubleSamplingError:  # a policy that does not suit the belief, or decides in simulations only
         pass

@@ -4,6 +4,8 @@ from doublesampling.beliefs.bernoulli import BetaBernoulli
 from doublesampling.beliefs.categorical import DirichletCategorical
 from doublesampling.beliefs.gamma import GammaExponential, GammaPoisson
 from doublesampling.beliefs.gaussian import Gaussian, LinearGaussian
+from doublesampling.beliefs.hybrid import HybridLinearGaussian
+from doublesampling.beliefs.joint import JointStudent
 from doublesampling.beliefs.logistic import Logistic
 from doublesampling.beliefs.marginals import DirichletMeans, DrawnLaws, Marginals
 from doublesampling.beliefs.own import OwnBelief, OwnState
@@ -12,6 +14,7 @@ from doublesampling.beliefs.states import (
     BetaState,
     DirichletState,
     GammaState,
+    JointState,
     NormalInverseGammaState,
     NormalState,
     State,
@@ -30,6 +33,9 @@ __all__ = [
     "GammaPoisson",
     "GammaState",
     "Gaussian",
+    "HybridLinearGaussian",
+    "JointState",
+    "JointStudent",
     "LinearGaussian",
     "Logistic",
     "Marginals",

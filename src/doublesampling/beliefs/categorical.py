@@ -13,6 +13,7 @@ from doublesampling.beliefs.marginals import DirichletMeans
 from doublesampling.beliefs.states import DirichletState, state_from_json
 from doublesampling.checks import frozen, settings
 from doublesampling.errors import RewardError, SettingError
+from doublesampling.features import ContextLike, ContextsLike
 from doublesampling.rules import updates
 
 FloatArray = NDArray[np.float64]
@@ -74,13 +75,14 @@ class DirichletCategorical:
         return value
 
     def update(
-        self, state: DirichletState, arm: int, reward: float, context: ArrayLike | None = None
+        self, state: DirichletState, arm: int, reward: float, context: ContextLike | None = None
     ) -> DirichletState:
         """The state after one observation (sequential update)."""
-        return self.update_batch(state, [checks.arm_index(arm, self.arms)], [self.check_reward(reward)], context)
+        checks.no_context(context)
+        return self.update_batch(state, [checks.arm_index(arm, self.arms)], [self.check_reward(reward)])
 
     def update_batch(
-        self, state: DirichletState, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None
+        self, state: DirichletState, arms: ArrayLike, rewards: ArrayLike, contexts: ContextsLike | None = None
     ) -> DirichletState:
         """The state after a history (batch update): all of it, or an error and none of it."""
         check_state(self, state, DirichletState, self._shapes)
@@ -95,12 +97,12 @@ class DirichletCategorical:
         return DirichletState(state.counts + np.bincount(played, minlength=self.arms), weights)
 
     def update_in_order(
-        self, state: DirichletState, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None
+        self, state: DirichletState, arms: ArrayLike, rewards: ArrayLike, contexts: ContextsLike | None = None
     ) -> DirichletState:
         """A history, one observation after another: the same state as repeated updates, to the last bit."""
         return self.update_batch(state, arms, rewards, contexts)
 
-    def marginals(self, state: DirichletState, context: ArrayLike | None = None) -> DirichletMeans:
+    def marginals(self, state: DirichletState, context: ContextLike | None = None) -> DirichletMeans:
         """The law of each arm's mean value."""
         check_state(self, state, DirichletState, self._shapes)
         checks.no_context(context)

@@ -14,6 +14,7 @@ from doublesampling.beliefs.marginals import Marginals
 from doublesampling.beliefs.states import NormalInverseGammaState, state_from_json
 from doublesampling.checks import PerArm, settings
 from doublesampling.errors import RewardError
+from doublesampling.features import ContextLike, ContextsLike, Features
 from doublesampling.rules import laws, updates
 
 FloatArray = NDArray[np.float64]
@@ -70,10 +71,10 @@ class _NormalInverseGamma:
         arms, size = self._prior_mean.shape
         return {"counts": (arms,), "mean": (arms, size), "root": (arms, size, size), "alpha": (arms,), "beta": (arms,)}
 
-    def _context(self, context: ArrayLike | None) -> FloatArray:
+    def _context(self, context: ContextLike | None) -> FloatArray:
         raise NotImplementedError
 
-    def check_contexts(self, contexts: ArrayLike | None, count: int) -> FloatArray:
+    def check_contexts(self, contexts: ContextsLike | None, count: int) -> FloatArray:
         """Return contexts as the rules take them, float array (observation, entry)."""
         raise NotImplementedError
 
@@ -91,7 +92,7 @@ class _NormalInverseGamma:
         return value
 
     def update(
-        self, state: NormalInverseGammaState, arm: int, reward: float, context: ArrayLike | None = None
+        self, state: NormalInverseGammaState, arm: int, reward: float, context: ContextLike | None = None
     ) -> NormalInverseGammaState:
         """The state after one observation (sequential update)."""
         check_state(self, state, NormalInverseGammaState, self._shapes)
@@ -103,13 +104,13 @@ class _NormalInverseGamma:
         state: NormalInverseGammaState,
         arms: ArrayLike,
         rewards: ArrayLike,
-        contexts: ArrayLike | None = None,
+        contexts: ContextsLike | None = None,
     ) -> NormalInverseGammaState:
         """A history, one observation after another: the same state as repeated updates, to the last bit."""
         return self._learn(state, *self._history(state, arms, rewards, contexts))
 
     def _history(
-        self, state: NormalInverseGammaState, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None
+        self, state: NormalInverseGammaState, arms: ArrayLike, rewards: ArrayLike, contexts: ContextsLike | None
     ) -> tuple[NDArray[np.int64], FloatArray, FloatArray]:
         check_state(self, state, NormalInverseGammaState, self._shapes)
         played = checks.arm_indices(arms, self.arms)
@@ -131,7 +132,7 @@ class _NormalInverseGamma:
         state: NormalInverseGammaState,
         arms: ArrayLike,
         rewards: ArrayLike,
-        contexts: ArrayLike | None = None,
+        contexts: ContextsLike | None = None,
     ) -> NormalInverseGammaState:
         """The state after a history (batch update): all of it, or an error and none of it."""
         played, paid, x = self._history(state, arms, rewards, contexts)
@@ -143,11 +144,11 @@ class _NormalInverseGamma:
             mine = played == arm
             counts[arm] += int(mine.sum())
             alpha[arm] += 0.5 * int(mine.sum())
-            mean[arm], root[arm], residual = _least_squares(mean[arm], root[arm], x[mine], paid[mine])
+            mean[arm], root[arm], residual = least_squares(mean[arm], root[arm], x[mine], paid[mine])
             beta[arm] += 0.5 * residual
         return NormalInverseGammaState(counts, mean, root, alpha, beta)
 
-    def marginals(self, state: NormalInverseGammaState, context: ArrayLike | None = None) -> Marginals:
+    def marginals(self, state: NormalInverseGammaState, context: ContextLike | None = None) -> Marginals:
         """The law of each arm's expected reward at a context: Student t, or normal where the noise is known."""
         check_state(self, state, NormalInverseGammaState, self._shapes)
         x = self._context(context)
@@ -160,7 +161,7 @@ class _NormalInverseGamma:
         return state_from_json(text, NormalInverseGammaState, self._shapes)
 
 
-def _least_squares(
+def least_squares(
     mean: FloatArray, root: FloatArray, contexts: FloatArray, rewards: FloatArray
 ) -> tuple[FloatArray, FloatArray, float]:
     """The paper's batch update of u and V, and what it adds to 2 beta.
@@ -194,7 +195,8 @@ class LinearGaussian(WithContext, _NormalInverseGamma):
     paper's problems and few others (docs/how-to/rewards.md has regrets with both).
 
     Contexts are used as they come: x^T w has no constant of its own, so put a 1 first if arms differ by an intercept;
-    scale numbers to about mean 0 and standard deviation 1; give categories one column each of 0 and 1 (one-hot).
+    scale numbers to about mean 0 and standard deviation 1; give categories one column each of 0 and 1 (one-hot). With
+    ``features=ds.Features(...)`` contexts may be records, and all of this is done for you (docs/how-to/features.md).
 
     >>> belief = LinearGaussian(arms=2, dimension=2)
     >>> state = belief.update(belief.prior(), arm=0, reward=1.1, context=[1.0, 0.0])
@@ -203,13 +205,14 @@ class LinearGaussian(WithContext, _NormalInverseGamma):
     """
 
     arms: int
-    dimension: int
+    dimension: int = None  # type: ignore[assignment]
     mean: Any = 0.0
     covariance: Any = 10.0
     alpha: PerArm = 1.0
     beta: PerArm = 1.0
     noise: PerArm | None = None
     discount: float = 1.0
+    features: Features | None = None
 
     def __post_init__(self) -> None:
         self._check_common()
@@ -256,11 +259,11 @@ class Gaussian(_NormalInverseGamma):
     def _prior_root(self) -> FloatArray:
         return np.sqrt(np.ones(self.arms) * self.variance)[:, None, None]
 
-    def _context(self, context: ArrayLike | None) -> FloatArray:
+    def _context(self, context: ContextLike | None) -> FloatArray:
         checks.no_context(context)
         return np.ones(1)
 
-    def check_contexts(self, contexts: ArrayLike | None, count: int) -> FloatArray:
+    def check_contexts(self, contexts: ContextsLike | None, count: int) -> FloatArray:
         """Return the constant 1 that this belief sees at every observation."""
         checks.no_context(contexts)
         return np.ones((count, 1))

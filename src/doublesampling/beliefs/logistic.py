@@ -13,6 +13,7 @@ from doublesampling.beliefs.marginals import Marginals
 from doublesampling.beliefs.states import NormalState, state_from_json
 from doublesampling.checks import settings
 from doublesampling.errors import RewardError
+from doublesampling.features import ContextLike, ContextsLike, Features
 from doublesampling.rules import laws, updates
 
 FloatArray = NDArray[np.float64]
@@ -22,7 +23,8 @@ FloatArray = NDArray[np.float64]
 class Logistic(WithContext):
     """Rewards are 1 with log odds x^T w_a, else 0; w_a has a normal law, N(mean, covariance) at first.
 
-    ``mean`` and ``covariance`` as in LinearGaussian, in units of log odds. Each observation is absorbed by Laplace's
+    ``mean`` and ``covariance`` as in LinearGaussian, in units of log odds; ``features`` too, for contexts that are
+    records. Each observation is absorbed by Laplace's
     method: the normal law at the new mode with the curvature found there. It is not conjugate, so the order of a
     history leaves a small trace, and a batch is absorbed one observation after another.
 
@@ -33,9 +35,10 @@ class Logistic(WithContext):
     """
 
     arms: int
-    dimension: int
+    dimension: int = None  # type: ignore[assignment]
     mean: Any = 0.0
     covariance: Any = 1.0
+    features: Features | None = None
     law: ClassVar[int] = laws.LOGISTIC
     binary: ClassVar[bool] = True
     discount: ClassVar[float] = 1.0
@@ -60,13 +63,13 @@ class Logistic(WithContext):
             raise RewardError(f"reward must be 0 or 1, got {value:g}. For other rewards use LinearGaussian.")
         return value
 
-    def update(self, state: NormalState, arm: int, reward: float, context: ArrayLike | None = None) -> NormalState:
+    def update(self, state: NormalState, arm: int, reward: float, context: ContextLike | None = None) -> NormalState:
         """The state after one observation."""
         arm, reward, x = checks.arm_index(arm, self.arms), self.check_reward(reward), self._context(context)
         return self.update_batch(state, [arm], [reward], x[None])
 
     def update_batch(
-        self, state: NormalState, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None
+        self, state: NormalState, arms: ArrayLike, rewards: ArrayLike, contexts: ContextsLike | None = None
     ) -> NormalState:
         """The state after a history, one observation after another: all of it, or an error and none of it."""
         check_state(self, state, NormalState, self._shapes)
@@ -80,12 +83,12 @@ class Logistic(WithContext):
         return NormalState(state.counts + np.bincount(played, minlength=self.arms), mean, root)
 
     def update_in_order(
-        self, state: NormalState, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None
+        self, state: NormalState, arms: ArrayLike, rewards: ArrayLike, contexts: ContextsLike | None = None
     ) -> NormalState:
         """A history, one observation after another: the same state as repeated updates, to the last bit."""
         return self.update_batch(state, arms, rewards, contexts)
 
-    def marginals(self, state: NormalState, context: ArrayLike | None = None) -> Marginals:
+    def marginals(self, state: NormalState, context: ContextLike | None = None) -> Marginals:
         """The law of each arm's success probability at a context, seen through its log odds."""
         check_state(self, state, NormalState, self._shapes)
         x, ones = self._context(context), np.ones(self.arms)

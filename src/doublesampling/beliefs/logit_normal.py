@@ -1,4 +1,4 @@
-"""The law of a probability whose log odds are normal: what a logistic belief says of an arm at a context."""
+"""The law of an expected reward whose log odds are normal."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ class LogitNormal:
         self._normal = normal
 
     def pdf(self, x: FloatArray) -> FloatArray:
-        """Return the density at x."""
+        """Return the density."""
         with np.errstate(divide="ignore", invalid="ignore"):
             found = self._normal.pdf(_logit(x)) / (x * (1.0 - x))
         return np.where((x > 0.0) & (x < 1.0), found, 0.0)
@@ -29,7 +29,7 @@ class LogitNormal:
         return _expit(self._normal.ppf(level))
 
     def sd(self, mean: FloatArray) -> FloatArray:
-        """Return the standard deviation, given the mean."""
+        """Return the standard deviation about a mean."""
         z = np.linspace(-8.0, 8.0, 801)[:, None]
         weights = np.exp(-0.5 * z * z)
         x = _expit(self._normal.mean() + z * self._normal.std())

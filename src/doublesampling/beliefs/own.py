@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from doublesampling import checks
+from doublesampling import checks, html
 from doublesampling.beliefs.common import check_rewards
 from doublesampling.beliefs.marginals import DrawnLaws, draws_that_fit
 from doublesampling.errors import DrawsError, RewardError, StateError
@@ -27,6 +27,11 @@ class OwnState:
     def observations(self) -> int:
         """How many rewards have been absorbed, over all arms."""
         return int(self.counts.sum())
+
+    def _repr_html_(self) -> str:
+        """A table for a notebook: the observations of each arm, and the value."""
+        rows = html.table(enumerate(self.counts.tolist()), ["arm", "observations"], caption="OwnState")
+        return html.block(rows, html.line("value:", checks.shown(self.value)))
 
     def to_json(self) -> str:
         """Return the state as JSON text; the value must be made of numbers, texts, lists and dictionaries."""

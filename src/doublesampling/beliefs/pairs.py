@@ -11,6 +11,7 @@ from doublesampling.beliefs.common import check_rewards, check_state
 from doublesampling.beliefs.marginals import Marginals
 from doublesampling.beliefs.states import PairState, state_from_json
 from doublesampling.errors import RewardError
+from doublesampling.features import ContextLike, ContextsLike
 from doublesampling.rules import updates
 
 FloatArray = NDArray[np.float64]
@@ -69,7 +70,7 @@ class Pairs:
         """Which rewards this belief cannot absorb."""
         raise NotImplementedError
 
-    def update(self, state: Any, arm: int, reward: float, context: ArrayLike | None = None) -> Any:
+    def update(self, state: Any, arm: int, reward: float, context: ContextLike | None = None) -> Any:
         """The state after one observation (sequential update)."""
         self.check_state(state)
         arm, reward = checks.arm_index(arm, self.arms), self.check_reward(reward)
@@ -81,7 +82,9 @@ class Pairs:
             return self.state_kind.checked({"counts": counts, names[0]: first, names[1]: second})
         return self._state(counts, first, second)  # says what is out of bounds
 
-    def update_batch(self, state: Any, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None) -> Any:
+    def update_batch(
+        self, state: Any, arms: ArrayLike, rewards: ArrayLike, contexts: ContextsLike | None = None
+    ) -> Any:
         """The state after a history (batch update): all of it, or an error and none of it."""
         self.check_state(state)
         checks.no_context(contexts)
@@ -95,7 +98,7 @@ class Pairs:
         return self._learn(state, played, paid)
 
     def update_in_order(
-        self, state: Any, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None
+        self, state: Any, arms: ArrayLike, rewards: ArrayLike, contexts: ContextsLike | None = None
     ) -> Any:
         """A history, one observation after another: the same state as repeated updates, to the last bit."""
         return self.update_batch(state, arms, rewards, contexts)
@@ -105,7 +108,7 @@ class Pairs:
         updates.pairs_follow(self.law, first, second, arms, rewards, *self._prior_pair, self.discount)
         return self._state(state.counts + np.bincount(arms, minlength=self.arms), first, second)
 
-    def marginals(self, state: Any, context: ArrayLike | None = None) -> Marginals:
+    def marginals(self, state: Any, context: ContextLike | None = None) -> Marginals:
         """The law of each arm's expected reward."""
         self.check_state(state)
         checks.no_context(context)

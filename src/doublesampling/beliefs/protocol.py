@@ -5,6 +5,7 @@ from typing import Any, Protocol, TypeVar
 from numpy.typing import ArrayLike
 
 from doublesampling.beliefs.marginals import DrawnLaws, Marginals
+from doublesampling.features import ContextLike, ContextsLike
 
 S = TypeVar("S")
 
@@ -33,16 +34,16 @@ class Belief(Protocol[S]):
     def check_reward(self, reward: object) -> float:
         """Return a reward that this belief can absorb, or raise RewardError."""
 
-    def update(self, state: S, arm: int, reward: float, context: ArrayLike | None = None) -> S:
+    def update(self, state: S, arm: int, reward: float, context: ContextLike | None = None) -> S:
         """Return the state after one observation."""
 
-    def update_batch(self, state: S, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None) -> S:
+    def update_batch(self, state: S, arms: ArrayLike, rewards: ArrayLike, contexts: ContextsLike | None = None) -> S:
         """Return the state after a history: all of it, or an error and none of it."""
 
-    def update_in_order(self, state: S, arms: ArrayLike, rewards: ArrayLike, contexts: ArrayLike | None = None) -> S:
+    def update_in_order(self, state: S, arms: ArrayLike, rewards: ArrayLike, contexts: ContextsLike | None = None) -> S:
         """Return the state after a history, to the last bit that of one update after another."""
 
-    def marginals(self, state: S, context: ArrayLike | None = None) -> Marginals | DrawnLaws:
+    def marginals(self, state: S, context: ContextLike | None = None) -> Marginals | DrawnLaws:
         """Return the law of each arm's expected reward."""
 
     def state_from_json(self, text: str | bytes) -> S:

@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from doublesampling import html
 from doublesampling.errors import StateError
 
 FloatArray = NDArray[np.float64]
@@ -33,6 +34,7 @@ class State:
 
     counts: IntArray
     """Observations per arm, int array (arm)."""
+    _per_arm = True  # whether the first dimension of every statistic is the arm; not annotated, so no field
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -76,6 +78,15 @@ class State:
 
     def __hash__(self) -> int:
         return hash(tuple(getattr(self, field.name).tobytes() for field in fields(self)))
+
+    def _repr_html_(self) -> str:
+        """A table for a notebook: observations of each arm, and its statistics; not the roots of covariances."""
+        known = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("counts", "root")}
+        per_arm = {name: values for name, values in known.items() if len(values) == self.arms and self._per_arm}
+        rows = [(arm, self.counts[arm], *(values[arm] for values in per_arm.values())) for arm in range(self.arms)]
+        more = [html.line(f"{name}:", values) for name, values in known.items() if name not in per_arm]
+        shown = html.table(rows, ["arm", "observations", *per_arm], caption=type(self).__name__)
+        return html.block(shown, *more)
 
     def to_json(self) -> str:
         """Return the state as JSON text; floats are written so that they are read back to the last bit."""
@@ -158,6 +169,35 @@ class NormalInverseGammaState(State):
     def covariance(self) -> FloatArray:
         """V per arm, float array (arm, d, d): the covariance of the weights in units of the noise variance."""
         return np.asarray(self.root @ self.root.swapaxes(1, 2))
+
+
+@dataclass(frozen=True, eq=False)
+class JointState(State):
+    """NIG(u, V, alpha, beta) of the weights of all arms together: u is mean (d); V = root root^T, root (d, d)."""
+
+    mean: FloatArray
+    root: FloatArray
+    alpha: FloatArray
+    beta: FloatArray
+    _per_arm = False
+
+    def _bounds(self) -> dict[str, tuple[float, float]]:
+        return _BOUNDS | {"alpha": (0.05, 1e15)}
+
+    @property
+    def covariance(self) -> FloatArray:
+        """V, float array (d, d): the covariance of the weights in units of the noise variance."""
+        return np.asarray(self.root @ self.root.T)
+
+    def resized(self, prior: "JointState") -> "JointState":
+        """Return the state for another number of arms, whose prior is given: the weights of added arms start there.
+
+        The weights of the last arms stand last; those of an arm that was never played are independent of all others.
+        """
+        counts, mean, root = prior.counts.copy(), prior.mean.copy(), prior.root.copy()
+        arms, size = min(counts.size, self.counts.size), min(mean.size, self.mean.size)
+        counts[:arms], mean[:size], root[:size, :size] = self.counts[:arms], self.mean[:size], self.root[:size, :size]
+        return JointState(counts, mean, root, self.alpha.copy(), self.beta.copy())
 
 
 def state_from_json(text: str | bytes, kind: type[S], shapes: dict[str, tuple[int, ...]]) -> S:

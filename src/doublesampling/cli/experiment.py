@@ -9,6 +9,7 @@ from rich.table import Table
 
 from doublesampling import beliefs, policies
 from doublesampling.cli.allocation import read_allocation
+from doublesampling.cli.context import parse_context, read_features_file
 from doublesampling.cli.settings import parse_settings
 from doublesampling.errors import DoubleSamplingError, NotFoundError, SettingError
 from doublesampling.live import Experiment, Receipt
@@ -55,7 +56,8 @@ def _load(options: Any) -> Experiment:
 
 
 def _create(options: Any) -> int:
-    belief = parse_settings(options.belief, beliefs, arms=len(options.arms))
+    given = {} if options.features is None else {"features": read_features_file(options.features)}
+    belief = parse_settings(options.belief, beliefs, arms=len(options.arms), **given)
     policy, limits = parse_settings(options.policy, policies), read_allocation(options)
     exp = Experiment.create(
         options.name, arms=options.arms, belief=belief, policy=policy, seed=options.seed, units=options.units,
@@ -68,12 +70,13 @@ def _create(options: Any) -> int:
 
 def _ask(options: Any) -> int:
     exp = _load(options)
+    context = parse_context(exp.design.belief, options.context)
     if options.count is not None:
         units = None if options.unit is None else [f"{options.unit}-{i}" for i in range(options.count)]
-        contexts = None if options.context is None else [options.context] * options.count
+        contexts = None if context is None else [context] * options.count
         found = exp.ask_many(options.count, units=units, contexts=contexts, request_key=options.key)
         return show(options, [d.to_dict() for d in found], lambda: "\n".join(map(_line, found)))
-    d = exp.ask(unit=options.unit, context=options.context, request_key=options.key)
+    d = exp.ask(unit=options.unit, context=context, request_key=options.key)
     return show(options, d.to_dict(), lambda: _line(d))
 
 
@@ -111,8 +114,7 @@ def _history(options: Any) -> int:
 
     exp = _load(options)
     current = exp.state
-    dimension = getattr(current.belief, "dimension", None)
-    found = read_history(options.file, current.arms, dimension, options.context)
+    found = read_history(options.file, current.arms, current.belief, options.context)
     key = options.key or found.key
     added = exp.add_history(found.arms, found.rewards, found.contexts, request_key=key)
     said = f"Added {added} outcomes." if added else "These outcomes were added before; nothing was changed."
@@ -180,7 +182,7 @@ def _status(options: Any) -> int:
 
     exp, hint = _load(options), ""
     try:
-        content = status(exp, options.context)
+        content = status(exp, parse_context(exp.design.belief, options.context))
     except NotImportedError as problem:
         content, hint = exp.summary(), f"\nCounts only. {problem}"
 

@@ -6,8 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from doublesampling.errors import LogError, NotFoundError
+from doublesampling.cli.context import record_from_texts
+from doublesampling.errors import ContextError, LogError, NotFoundError
+from doublesampling.live.contexts import features_of
 
 
 @dataclass(frozen=True)
@@ -16,12 +19,12 @@ class History:
 
     arms: list[str | int]
     rewards: list[float]
-    contexts: list[list[float]] | None
+    contexts: list[Any] | None
     key: str
 
 
-def read_history(path: str, arms: Sequence[str], dimension: int | None, context: Sequence[str] | None) -> History:
-    """Return the outcomes of a CSV file with the columns arm and reward, and one per number of the context."""
+def read_history(path: str, arms: Sequence[str], belief: Any, context: Sequence[str] | None) -> History:
+    """Return the outcomes of a CSV file with the columns arm and reward, and one per number or field of the context."""
     try:
         content = Path(path).read_bytes()
         text = content.decode("utf-8-sig")
@@ -32,7 +35,13 @@ def read_history(path: str, arms: Sequence[str], dimension: int | None, context:
     reader = csv.DictReader(text.splitlines())
     columns = [name.strip() for name in reader.fieldnames or []]
     reader.fieldnames = columns
-    names = _context_columns(path, columns, dimension, context)
+    features = features_of(belief)
+    if features is not None and context is None:
+        names: Sequence[str] = [field.name for field in features.fields]
+    elif features is not None:
+        raise LogError("The context of this experiment has fields: name the columns as the fields, without --context.")
+    else:
+        names = _context_columns(path, columns, getattr(belief, "dimension", None), context)
     for name in ("arm", "reward", *names):
         if name not in columns:
             raise LogError(f"{path!r} has no column {name!r}. It has {', '.join(map(repr, columns)) or 'none'}.")
@@ -42,7 +51,9 @@ def read_history(path: str, arms: Sequence[str], dimension: int | None, context:
         found.arms.append(_arm(path, line, row["arm"], arms))
         found.rewards.append(_number(path, line, "reward", row["reward"]))
         if found.contexts is not None:
-            found.contexts.append([_number(path, line, name, row[name]) for name in names])
+            texts = {name: row[name] for name in names}
+            numbers = [] if features is not None else [_number(path, line, *each) for each in texts.items()]
+            found.contexts.append(numbers if features is None else _record(path, line, features, texts))
     if not found.arms:
         raise LogError(f"{path!r} holds no rows below its headings. Nothing was added.")
     return found
@@ -63,6 +74,13 @@ def _context_columns(
             f"({', '.join(map(repr, names)) or 'none'}). Name them in order with --context."
         )
     return names
+
+
+def _record(path: str, line: int, features: Any, texts: dict[str, str | None]) -> dict[str, Any]:
+    try:
+        return dict(features.record(record_from_texts(features, texts)))
+    except ContextError as problem:
+        raise LogError(f"{path!r}, line {line}: {problem} Nothing was added.") from None
 
 
 def _arm(path: str, line: int, text: str | None, arms: Sequence[str]) -> str | int:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublesampling import checks
-from doublesampling.beliefs import OwnBelief
+from doublesampling.beliefs import HybridLinearGaussian, OwnBelief
 from doublesampling.custom import is_world
 from doublesampling.engine.families import FAMILIES
 from doublesampling.engine.lateness import Lateness
@@ -90,7 +90,13 @@ def pack_problem(bandit: Any, belief: Any) -> PackedProblem:
         raise SettingError(
             f"The belief has {belief.arms} arms and the bandit {bandit.arms}. They must agree: {bandit!r}."
         )
-    if isinstance(belief, OwnBelief):
+    if isinstance(belief, HybridLinearGaussian) and getattr(bandit, "dimension", None) != belief.dimension:
+        found = f"contexts of {bandit.dimension}" if hasattr(bandit, "dimension") else "no context"
+        raise SettingError(
+            f"HybridLinearGaussian with dimension={belief.dimension} needs contexts of that length, and "
+            f"{type(bandit).__name__} has {found}. Use LinearGaussianBandit."
+        )
+    if isinstance(belief, (OwnBelief, HybridLinearGaussian)):
         return replace(pack_problem(bandit, None), belief=belief, compiled=False)
     for family in FAMILIES.values():
         if family.takes(bandit, belief):
@@ -193,7 +199,7 @@ def make_plan(
     found = tuple(worlds.values())
     if not keep:  # trajectories have a limit of their own
         _check_room(found, len(named), horizon, realizations, times)
-    known = (OwnBelief, *(kind for family in FAMILIES.values() for kind in family.beliefs))
+    known = (OwnBelief, HybridLinearGaussian, *(kind for family in FAMILIES.values() for kind in family.beliefs))
     if belief is not None and not isinstance(belief, known):
         hint = " Subclass OwnBelief for one of your own." if not isinstance(belief, type) else ""
         raise SettingError(f"belief must be one such as BetaBernoulli(arms=2), got {checks.shown(belief)}.{hint}")

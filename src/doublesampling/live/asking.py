@@ -11,11 +11,12 @@ from sqlalchemy.engine import Connection
 
 from doublesampling.assignment import Past, after_decision
 from doublesampling.errors import ConflictError, DoubleSamplingError, PausedError, StorageError, VoidedError
+from doublesampling.live.contexts import context_to_json
 from doublesampling.live.deciding import decide_at, limits_within
 from doublesampling.live.design import normalized
 from doublesampling.live.queries.idempotency import EarlierDecisions, find_earlier
 from doublesampling.live.records import Receipt, pack, receipt_from_row, unpack
-from doublesampling.live.requests import Request, context_to_json
+from doublesampling.live.requests import Request
 from doublesampling.live.session import Session
 from doublesampling.live.state import ExperimentState
 from doublesampling.live.stores.schema import decisions
@@ -48,7 +49,7 @@ def _match(session: Session, earlier: EarlierDecisions, request: Request) -> Any
     """Return the stored decision that answers a request, or None."""
     row = earlier.by_key(request)
     if row is not None:
-        _check_same(request, row)
+        _check_same(session, request, row)
         if row.id in earlier.voided:
             raise VoidedError(
                 f"request_key {request.request_key!r} was used for decision {row.id!r}, which was voided: do not carry "
@@ -61,14 +62,15 @@ def _match(session: Session, earlier: EarlierDecisions, request: Request) -> Any
     return None if row is None or row.id in earlier.voided else row
 
 
-def _check_same(request: Request, row: Any) -> None:
+def _check_same(session: Session, request: Request, row: Any) -> None:
     """Raise ConflictError where a key is used again with another unit or context."""
     if request.unit is not None and (row.unit is None or normalized(row.unit) != request.unit):
         raise ConflictError(
             f"request_key {request.request_key!r} was used for unit {row.unit!r}, now it comes with "
             f"{request.unit!r}. Use a new key for a new request."
         )
-    if request.context is not None and row.context != context_to_json(request.context):
+    known = None if request.context is None else context_to_json(session.design.belief, request.context)
+    if known is not None and row.context != known:
         raise ConflictError(f"request_key {request.request_key!r} was used with another context. Use a new key.")
 
 
@@ -171,7 +173,7 @@ class _AskTransaction:
             "request_key": request.request_key,
             "key_scope": request.scope,
             "key_part": request.part,
-            "context": None if request.context is None else context_to_json(request.context),
+            "context": None if request.context is None else context_to_json(session.design.belief, request.context),
             "arm": made.arm,
             "propensities": pack(made.propensities),
             "probability_optimal": pack(made.probability_optimal),

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from doublesampling import checks
-from doublesampling.errors import ArmError, ConflictError, ContextError, NameTakenError
+from doublesampling.errors import ArmError, ConflictError, NameTakenError
+from doublesampling.live.contexts import plain_contexts
 from doublesampling.live.design import check_reason, check_text, normalized, resize_belief
 from doublesampling.live.own_classes import own_code
 from doublesampling.live.queries.idempotency import find_earlier_event
@@ -25,13 +27,29 @@ Plan = Callable[[ExperimentState], Change | None]
 """Return the change to write from the current state, or None where nothing needs to change."""
 
 
+@dataclass(frozen=True)
+class ChangeRequest:
+    """Who wants a change, and the idempotency key of the request; the same key changes an experiment only once."""
+
+    actor: str | None = None
+    request_key: str | None = None
+    scope: str = ""
+
+
 def change(
-    session: Session, kind: str, plan: Plan, actor: str | None, request_key: str | None = None, scope: str = ""
+    session: Session,
+    kind: str,
+    plan: Plan,
+    request: ChangeRequest,
+    content_of: Callable[[ExperimentState], dict[str, Any]] | None = None,
 ) -> bool:
     """Append an event; return False where nothing had to change.
 
-    Events are numbered, so that two concurrent ones cannot both be written from the same state.
+    Events are numbered, so that two concurrent ones cannot both be written from the same state. Where the key of the
+    request was used before, nothing is written: with ``content_of``, which returns what the event would say, the
+    answer is True as it was then; without it, False.
     """
+    actor, request_key, scope = request.actor, request.request_key, request.scope
     signed = session.provenance(actor)
 
     def work(connection: Connection) -> bool:
@@ -41,13 +59,15 @@ def change(
             if request_key is not None:
                 before = find_earlier_event(session, connection, kind, request_key, scope)
             current = session.cache.read(connection)
+        if before is not None and content_of is not None:
+            _check_same(request, before, content_of(current))
+            return True
         planned = plan(current)
         if planned is None:
             return False
         content, rows = planned
         if before is not None:
-            if before != content:
-                raise ConflictError(f"request_key {request_key!r} was used for something else. Use a new key.")
+            _check_same(request, before, content)
             return False
         xid = session.store.draw_xid(connection, session.id)
         event = {
@@ -67,16 +87,28 @@ def change(
     return session.store.run_transaction(work)
 
 
-def pause(session: Session, reason: str | None, actor: str | None) -> bool:
+def _check_same(request: ChangeRequest, before: dict[str, Any], content: dict[str, Any]) -> None:
+    if before != content:
+        raise ConflictError(f"request_key {request.request_key!r} was used for something else. Use a new key.")
+
+
+def pause(session: Session, reason: str | None, request: ChangeRequest) -> bool:
     """Pause the experiment; return False where it was paused already."""
-    content = {} if reason is None else {"reason": check_reason(reason)}
-    return change(session, "pause", lambda current: None if current.paused else (content, []), actor)
+    return _set_paused(session, "pause", reason, request)
 
 
-def resume(session: Session, reason: str | None, actor: str | None) -> bool:
+def resume(session: Session, reason: str | None, request: ChangeRequest) -> bool:
     """Resume a paused experiment; return False where it was not paused."""
+    return _set_paused(session, "resume", reason, request)
+
+
+def _set_paused(session: Session, kind: str, reason: str | None, request: ChangeRequest) -> bool:
     content = {} if reason is None else {"reason": check_reason(reason)}
-    return change(session, "resume", lambda current: (content, []) if current.paused else None, actor)
+
+    def plan(current: ExperimentState) -> Change | None:
+        return None if current.paused == (kind == "pause") else (content, [])
+
+    return change(session, kind, plan, request, lambda _: content)
 
 
 def arm_index(arms: tuple[str, ...], arm: object) -> int:
@@ -89,9 +121,12 @@ def arm_index(arms: tuple[str, ...], arm: object) -> int:
     return checks.arm_index(arm, len(arms))
 
 
-def drop_arm(session: Session, arm: object, reason: str | None, actor: str | None) -> bool:
+def drop_arm(session: Session, arm: object, reason: str | None, request: ChangeRequest) -> bool:
     """Stop decisions for an arm; outcomes of its earlier decisions still count. Return False where it was dropped."""
     why = None if reason is None else check_reason(reason)
+
+    def content(current: ExperimentState) -> dict[str, Any]:
+        return {"arm": current.arms[arm_index(current.arms, arm)], "reason": why}
 
     def plan(current: ExperimentState) -> Change | None:
         index = arm_index(current.arms, arm)
@@ -99,15 +134,15 @@ def drop_arm(session: Session, arm: object, reason: str | None, actor: str | Non
             return None
         if len(current.active) <= 2:
             raise ArmError("Two arms are left, and a decision needs two. To end the experiment, pause() it.")
-        return {"arm": current.arms[index], "reason": why}, []
+        return content(current), []
 
-    return change(session, "drop_arm", plan, actor)
+    return change(session, "drop_arm", plan, request, content)
 
 
-def add_arm(session: Session, name: object, reason: str | None, actor: str | None) -> bool:
+def add_arm(session: Session, name: object, reason: str | None, request: ChangeRequest) -> bool:
     """Add an arm, which starts at the prior."""
     arm = check_text("the name of an arm", name)
-    why = None if reason is None else check_reason(reason)
+    content = {"arm": arm, "reason": None if reason is None else check_reason(reason)}
 
     def plan(current: ExperimentState) -> Change | None:
         if arm in current.arms:
@@ -121,14 +156,12 @@ def add_arm(session: Session, name: object, reason: str | None, actor: str | Non
         if session.design.allocation is not None:
             active = [*current.active, len(current.arms)]
             session.design.allocation.check_active((*current.arms, arm), active)
-        return {"arm": arm, "reason": why}, []
+        return content, []
 
-    return change(session, "add_arm", plan, actor)
+    return change(session, "add_arm", plan, request, lambda _: content)
 
 
-def add_history(
-    session: Session, arms: Any, rewards: Any, contexts: Any, request_key: str | None, scope: str, actor: str | None
-) -> int:
+def add_history(session: Session, arms: Any, rewards: Any, contexts: Any, request: ChangeRequest) -> int:
     """Import outcomes from before the experiment; return how many, 0 where the request_key was used before."""
     added = 0
 
@@ -141,9 +174,9 @@ def add_history(
         if not played:
             return None
         paid = np.asarray(rewards, dtype=np.float64).tolist()
-        given = None if contexts is None else checks.array("contexts", contexts, error=ContextError).tolist()
+        given = None if contexts is None else plain_contexts(belief, contexts)
         added = len(played)
         digest = hashlib.sha256(json.dumps([played, paid, given]).encode()).hexdigest()
         return {"count": added, "digest": digest}, history_rows(session, played, paid, given)
 
-    return added if change(session, "history", plan, actor, request_key, scope) else 0
+    return added if change(session, "history", plan, request) else 0

@@ -8,15 +8,15 @@ where that is exact (sums of whole numbers). Otherwise the checkpoint is stale, 
 one. States of a belief of one's own with another number of arms are rebuilt from the start of the log.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from doublesampling.beliefs import BetaBernoulli, BetaState, OwnBelief, OwnState
+from doublesampling.beliefs import BetaBernoulli, BetaState, JointState, OwnBelief, OwnState
 from doublesampling.errors import SettingError
+from doublesampling.live.contexts import context_from_json, contexts_from_json
 from doublesampling.live.own_classes import own_code
 from doublesampling.live.played import PlayedBelief, PlayedState
 from doublesampling.live.unavailable import CountState, UnavailableBelief
@@ -89,6 +89,8 @@ def resize_state(state: Any, belief: Any) -> Any:
         return state.resized(resize_state(state.inner, belief.inner))
     if isinstance(state, OwnState):
         raise StaleCheckpointError(0)
+    if isinstance(state, JointState):
+        return state.resized(belief.prior())
     if isinstance(state, CountState):
         return CountState(np.pad(state.counts, (0, belief.arms - old)), belief)
     new = belief.prior()
@@ -110,6 +112,8 @@ def truncate_state(state: Any, belief: Any, log: "OutcomeLog") -> Any:
         return state.resized(truncate_state(state.inner, belief.inner, log))
     if isinstance(state, OwnState):
         return rebuild(belief, log, 0).state
+    if isinstance(state, JointState):
+        return state.resized(belief.prior())
     return type(state)(**{name: getattr(state, name)[: belief.arms].copy() for name in state.__dataclass_fields__})
 
 
@@ -160,8 +164,7 @@ def update_in_order(belief: Any, state: Any, rows: Sequence[OutcomeRow], rewards
     if isinstance(belief, UnavailableBelief):
         return belief.count(state, arms)
     paid = np.array(rewards, dtype=np.float64)
-    contexts = None if rows[0].context is None else np.array([json.loads(r.context or "null") for r in rows])
-    return belief.update_in_order(state, arms, paid, contexts)
+    return belief.update_in_order(state, arms, paid, contexts_from_json([row.context for row in rows]))
 
 
 def _update_own(belief: OwnBelief, state: OwnState, rows: Sequence[OutcomeRow], rewards: Sequence[float]) -> OwnState:
@@ -172,7 +175,7 @@ def _update_own(belief: OwnBelief, state: OwnState, rows: Sequence[OutcomeRow], 
     """
     with own_code(belief):
         for row, reward in zip(rows, rewards, strict=True):
-            context = None if row.context is None else np.array(json.loads(row.context))
+            context = context_from_json(row.context)
             state = belief.update(belief.state_from_json(state.to_json()), row.arm, reward, context)
         return belief.state_from_json(state.to_json())
 

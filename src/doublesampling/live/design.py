@@ -14,8 +14,9 @@ from typing import Any, Protocol, TypedDict, runtime_checkable
 
 from doublesampling import beliefs, checks, policies
 from doublesampling.allocation import Allocation, check_allocation
-from doublesampling.errors import ArmError, ContextError, DoubleSamplingError, RewardError, SettingError
+from doublesampling.errors import ArmError, DoubleSamplingError, RewardError, SettingError
 from doublesampling.live import own_classes
+from doublesampling.live.contexts import check_context, features_of
 from doublesampling.live.names import check_arms, make_code, make_codes
 from doublesampling.live.names import check_reason as check_reason
 from doublesampling.live.names import check_text as check_text
@@ -101,17 +102,8 @@ class Design:
         return checks.real("reward", accepted, error=RewardError)
 
     def check_context(self, context: Any) -> Any:
-        """Return a context as classes of one's own get it: the array that a replay reads from the store.
-
-        Beliefs of this package check their contexts themselves.
-        """
-        if context is None or not self.has_own_classes:
-            return context
-        given = checks.array("context", context, error=ContextError)
-        wanted = self.belief.dimension
-        if wanted is not None and given.shape != (wanted,):
-            raise ContextError(f"context must have {wanted} numbers, got shape {given.shape}.")
-        return given
+        """Return a context as beliefs and policies get it: what a replay reads from the store."""
+        return check_context(self.belief, context, own=self.has_own_classes)
 
     def to_json(self) -> str:
         """Return the design as JSON text."""
@@ -169,6 +161,11 @@ def _describe(component: Any) -> dict[str, Any]:
     if own_classes.is_own(component):
         return {"class": own_classes.reference_of(component), "settings": own_classes.settings_of(component)}
     settings = {f.name: getattr(component, f.name) for f in fields(component) if f.init}
+    features = features_of(component)
+    if features is not None:
+        settings["features"] = features.to_dict()
+    elif "features" in settings:  # earlier versions, which do not know the setting, can read the design
+        del settings["features"]
     return {"class": type(component).__name__, "settings": settings}
 
 

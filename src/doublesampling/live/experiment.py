@@ -9,10 +9,13 @@ from numpy.typing import ArrayLike
 from doublesampling import checks
 from doublesampling.allocation import Allocation
 from doublesampling.errors import SettingError
+from doublesampling.features import ContextLike, ContextsLike
 from doublesampling.live import asking, changes, telling
+from doublesampling.live.contexts import each_context
 from doublesampling.live.deciding import check_decidable
 from doublesampling.live.design import CreateOptions, Design, check_options, check_text, make_design
 from doublesampling.live.explain import Explanation, explain
+from doublesampling.live.notebook import NotebookView
 from doublesampling.live.own_classes import trust
 from doublesampling.live.queries import audit
 from doublesampling.live.queries.experiments import list_experiments
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Experiment:
+class Experiment(NotebookView):
     """A live experiment in a store that several processes or machines can share.
 
     ``create`` makes a new experiment, ``load`` opens a stored one. ``storage`` is ``sqlite:///file`` or
@@ -132,17 +135,16 @@ class Experiment:
     def ask(
         self,
         unit: str | None = None,
-        context: ArrayLike | None = None,
+        context: ContextLike | None = None,
         request_key: str | None = None,
         *,
         actor: str | None = None,
         scope: str | None = None,
     ) -> Receipt:
-        """Return the decision for a unit: which arm to use.
+        """Return the decision for a unit: which arm to use. ``context`` is a record where the belief has features.
 
         A request is idempotent: the same request_key, or a unit that is decided once, gets the same decision again. A
-        key is valid within its ``scope``, which names its owner; all plain Python callers share one scope, so that a
-        retry from another machine finds its decision.
+        key is valid within its ``scope``, which names its owner; all plain Python callers share one.
         """
         request = make_request(unit, context, request_key, scope=scope, actor=actor)
         return asking.ask(self.session, [request])[0]
@@ -152,14 +154,14 @@ class Experiment:
         n: int | None = None,
         *,
         units: Sequence[str] | None = None,
-        contexts: Sequence[ArrayLike] | None = None,
+        contexts: Sequence[ContextLike] | None = None,
         request_key: str | None = None,
         actor: str | None = None,
         scope: str | None = None,
     ) -> Sequence[Receipt]:
         """Return several decisions, all made from the same state; all are stored, or none."""
-        requests = make_requests(n, units, contexts, request_key, scope=scope, actor=actor)
-        return asking.ask(self.session, requests)
+        contexts = each_context(self.design.belief, contexts)
+        return asking.ask(self.session, make_requests(n, units, contexts, request_key, scope=scope, actor=actor))
 
     def tell(
         self,
@@ -208,7 +210,7 @@ class Experiment:
         self,
         arms: Sequence[str | int],
         rewards: ArrayLike,
-        contexts: ArrayLike | None = None,
+        contexts: ContextsLike | None = None,
         *,
         request_key: str | None = None,
         actor: str | None = None,
@@ -216,23 +218,24 @@ class Experiment:
     ) -> int:
         """Import outcomes from before the experiment; return how many. The same request_key imports them only once."""
         key = None if request_key is None else check_text("request_key", request_key)
-        return changes.add_history(self.session, arms, rewards, contexts, key, check_scope(scope), actor)
+        request = changes.ChangeRequest(actor, key, check_scope(scope))
+        return changes.add_history(self.session, arms, rewards, contexts, request)
 
     def pause(self, reason: str | None = None, *, actor: str | None = None) -> bool:
         """Pause the experiment: no new decisions until ``resume``. Return False where it was paused already."""
-        return changes.pause(self.session, reason, actor)
+        return changes.pause(self.session, reason, changes.ChangeRequest(actor))
 
     def resume(self, reason: str | None = None, *, actor: str | None = None) -> bool:
         """Resume a paused experiment. Return False where it was not paused."""
-        return changes.resume(self.session, reason, actor)
+        return changes.resume(self.session, reason, changes.ChangeRequest(actor))
 
     def drop_arm(self, arm: str | int, reason: str | None = None, *, actor: str | None = None) -> bool:
         """Stop decisions for an arm; its earlier decisions still count. Return False where it was dropped already."""
-        return changes.drop_arm(self.session, arm, reason, actor)
+        return changes.drop_arm(self.session, arm, reason, changes.ChangeRequest(actor))
 
     def add_arm(self, name: str, reason: str | None = None, *, actor: str | None = None) -> bool:
         """Add an arm, which starts at the prior. Return True."""
-        return changes.add_arm(self.session, name, reason, actor)
+        return changes.add_arm(self.session, name, reason, changes.ChangeRequest(actor))
 
     def decision(self, decision: str) -> Receipt:
         """Return a stored decision by its id."""
@@ -255,7 +258,7 @@ class Experiment:
 
         return decision_table(self.session, after=after, limit=limit, waiting=True)
 
-    def posterior(self, context: ArrayLike | None = None) -> "pd.DataFrame":
+    def posterior(self, context: ContextLike | None = None) -> "pd.DataFrame":
         """Return the posterior of each arm: mean, sd, 95 % interval, probability of being the best, observations."""
         from doublesampling.live.summary import posterior
 

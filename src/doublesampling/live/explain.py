@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy.engine import Connection
 
+from doublesampling import html
 from doublesampling.live.checkpoints import rebuild
 from doublesampling.live.deciding import digest
 from doublesampling.live.design import Design, resize_belief
@@ -55,6 +56,27 @@ class Explanation:
             "unknown_then": self.unknown_then,
         }
 
+    def _repr_html_(self) -> str:
+        """The same for a notebook."""
+        d = self.decision
+        rows = [
+            (arm["name"] + ("" if arm["active"] else " (dropped)"), arm["observations"], arm["mean"], arm["sd"],
+             html.bar(arm["probability_optimal"]), arm["votes"], arm["propensity"])
+            for arm in self.arms
+        ]  # fmt: skip
+        headings = ["arm", "outcomes", "mean", "sd", "P(best)", "votes", "propensity"]
+        caption = f"Decision {d.number} of {d.experiment}: {d.arm_name}{' (voided)' if d.voided else ''}"
+        context = "" if d.context is None else f", context {d.context}"
+        check = "agrees" if self.verified else "DOES NOT AGREE"
+        return html.block(
+            html.table(rows, headings, caption=caption, marked=d.arm),
+            html.line(
+                f"Unit {d.unit or '–'}{context}; it knew {d.observations} outcomes, {self.unknown_then} came later."
+            ),
+            html.line(self.why),
+            html.line(f"The log, recomputed, {check} with the stored digest."),
+        )
+
     def __str__(self) -> str:
         d = self.decision
         lines = [
@@ -93,7 +115,7 @@ def explain(session: Session, connection: Connection, receipt: Receipt) -> Expla
         state = rebuild(belief, visible, 0).state
     verified = digest(state, active) == receipt.digest
     inner, belief_state, _ = split(belief, state, active)
-    laws = inner.marginals(belief_state, None if receipt.context is None else np.array(receipt.context))
+    laws = inner.marginals(belief_state, session.design.check_context(receipt.context))
     table = tuple(
         {
             "name": name,

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -49,7 +50,7 @@ def export(
     path = Path(where)
     beside = path.with_name(f"{path.stem}-audit{path.suffix}")
     for each in (path, beside) if with_audit else (path,):
-        _check_free(each, force)
+        check_free(each, force)
     _write_file(decision_table(ref), form, path)
     if with_audit:
         _write_file(audit.to_frame(ref), form, beside)
@@ -60,7 +61,7 @@ def export_audit(ref: ExperimentRef, form: str, target: str | Path | None, *, fo
     """Write the audit trail to a file, by default named after the experiment."""
     checks.one_of("format", form, FORMATS)
     path = Path(file_name(f"{ref.name}-audit", f".{form}") if target is None else target)
-    _check_free(path, force)
+    check_free(path, force)
     _write_file(audit.to_frame(ref), form, path)
     return path
 
@@ -74,14 +75,35 @@ def write_table(frame: pd.DataFrame, form: str, target: Path | IO[bytes]) -> Non
         texts = {name: frame[name].map(_escape_formula) for name in frame.columns if _is_text(frame[name])}
         frame.assign(**texts).to_csv(target, index=False)
     elif form == "jsonl":
-        columns = [name for name in _JSON_COLUMNS if name in frame]
-        frame = frame.assign(**{n: [None if v is None else json.loads(v) for v in frame[n]] for n in columns})
-        frame.to_json(target, orient="records", lines=True, date_format="iso", date_unit="us", double_precision=15)
+        _write(target, "".join(_json_lines(frame)).encode())
     else:
         try:
             frame.to_parquet(target, index=False)
         except ImportError:
             raise missing_extra("Parquet files need pyarrow", "data") from None
+
+
+def _json_lines(frame: pd.DataFrame) -> Iterator[str]:
+    """Yield one JSON object per row; numbers keep every digit, times are UTC with microseconds."""
+    columns = [_json_values(frame[name], name) for name in frame.columns]
+    names = list(frame.columns)
+    for row in zip(*columns, strict=True):
+        yield json.dumps(dict(zip(names, row, strict=True)), allow_nan=False) + "\n"
+
+
+def _json_values(column: "pd.Series[Any]", name: str) -> list[Any]:
+    if name in _JSON_COLUMNS:
+        return [None if v is None else json.loads(v) for v in column]
+    if isinstance(column.dtype, pd.DatetimeTZDtype):
+        column = column.dt.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return [None if missing else value for value, missing in zip(column.tolist(), column.isna(), strict=True)]
+
+
+def _write(target: Path | IO[bytes], content: bytes) -> None:
+    if isinstance(target, Path):
+        target.write_bytes(content)
+    else:
+        target.write(content)
 
 
 def _is_text(column: pd.Series) -> bool:
@@ -92,7 +114,8 @@ def _escape_formula(cell: Any) -> Any:
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 
-def _check_free(path: Path, force: bool) -> None:
+def check_free(path: Path, force: bool) -> None:
+    """Raise OutputError where a file cannot be written, or exists and ``force`` is False."""
     if path.is_dir() or not path.parent.is_dir():
         raise OutputError(f"{str(path)!r} cannot be written: name a file in a folder that exists.")
     if path.exists() and not force:

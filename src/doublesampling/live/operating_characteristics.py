@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling import checks
+from doublesampling import checks, html
 from doublesampling.bandits import BernoulliBandit, ExponentialBandit, GaussianBandit, PoissonBandit
 from doublesampling.beliefs import BetaBernoulli, GammaExponential, GammaPoisson, Gaussian
 from doublesampling.engine.simulate import simulate
@@ -40,6 +40,18 @@ class Characteristics:
     """Expected loss of reward compared with always playing the best arm."""
     shares: tuple[tuple[float, float], ...]
     """Share of the decisions that each arm gets."""
+
+    def _repr_html_(self) -> str:
+        """A table for a notebook: numbers with their Monte Carlo errors."""
+        names = ("best_arm_wins", "failures", "regret")
+        rows: list[tuple[Any, ...]] = [
+            (name.replace("_", " "), *found) for name in names if (found := getattr(self, name)) is not None
+        ]
+        rows += [(f"share of arm {arm}", *share) for arm, share in enumerate(self.shares)]
+        told = f"{self.realizations:,} simulated experiments of {self.horizon:,} decisions, truth {list(self.truth)}"
+        return html.block(
+            html.table(rows, ["", "mean", "± error"], caption="Operating characteristics"), html.line(told)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""

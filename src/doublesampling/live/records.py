@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from doublesampling import html
 from doublesampling.decision import Address
 
 FloatArray = NDArray[np.float64]
@@ -68,6 +69,15 @@ class Receipt:
     def propensity(self) -> float:
         """The probability with which this arm was chosen; nan where it is unknown."""
         return float(self.propensities[self.arm])
+
+    def _repr_html_(self) -> str:
+        """A table for a notebook."""
+        columns = (self.probability_optimal, self.votes, self.propensities)
+        rows = [(arm, html.bar(p), votes, share) for arm, (p, votes, share) in enumerate(zip(*columns, strict=True))]
+        caption = f"{self.arm_name}{f' for {self.unit}' if self.unit else ''}{' (voided)' if self.voided else ''}"
+        shown = html.table(rows, ["arm", "P(best)", "votes", "propensity"], caption=caption, marked=self.arm)
+        told = f"decision {self.number} of {self.experiment}, id {self.id}, N = {self.candidates}"
+        return html.block(shown, html.line(told + (", stored before" if self.repeated else "")))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from doublesampling import html
 from doublesampling.assignment import Assignment, Past, after_decision
 from doublesampling.live.checkpoints import Checkpoint, OutcomeRow, fold_to_snapshot, truncate_state
+from doublesampling.live.contexts import context_from_json
 from doublesampling.live.deciding import decide_at, digest, limits_within
 from doublesampling.live.design import resize_belief
 from doublesampling.live.played import fold_belief, split
@@ -36,6 +38,12 @@ class Replay:
     def agrees(self) -> bool:
         """Whether every stored decision follows from the log."""
         return self.different == 0
+
+    def _repr_html_(self) -> str:
+        """A line for a notebook, and the differences."""
+        verdict = "all agree" if self.agrees else f"{self.different} differ"
+        told = html.line(f"{self.decisions:,} decisions recomputed from the log: {verdict}.", bold=True)
+        return html.block(told, *(html.line(each) for each in self.differences))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -138,7 +146,7 @@ def _differences(
     within: Assignment | None,
 ) -> list[str]:
     """Return what differs between a stored decision and the same decision made again."""
-    context = None if row.context is None else np.array(json.loads(row.context))
+    context = context_from_json(row.context)
     inner, belief_state, played = split(belief, state, active)
     again = decide_at(
         session.design.policy, inner, belief_state, active, context,

@@ -1,11 +1,10 @@
 """Requests for decisions, with checked texts and idempotency keys."""
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
 from doublesampling import checks
-from doublesampling.errors import ContextError, SettingError
+from doublesampling.errors import SettingError
 from doublesampling.live.design import check_text
 
 
@@ -70,8 +69,3 @@ def make_requests(
 def check_scope(scope: object) -> str:
     """Return the owner of a request key as it is stored."""
     return "" if scope is None else check_text("scope", scope)
-
-
-def context_to_json(context: Any) -> str:
-    """Return a context as it is stored."""
-    return json.dumps(checks.array("context", context, error=ContextError).tolist())

@@ -50,10 +50,14 @@ def make_outcome(
 
 def make_outcomes(session: Session, told: object, *, imputed: bool, actor: str | None) -> list[NewOutcome]:
     """Return the outcomes of a batch, which is given as (id, reward) pairs or a mapping."""
+    return [make_outcome(session, *pair, imputed=imputed, reason=None, actor=actor) for pair in to_pairs(told)]
+
+
+def to_pairs(told: object) -> list[tuple[object, object]]:
+    """Return the pairs of a decision and a reward of a batch, which may be given as a mapping."""
     if not isinstance(told, Iterable) or isinstance(told, str):
         raise SettingError(f"tell_many takes (id, reward) pairs or a mapping, got {checks.shown(told)}.")
-    pairs = [_to_pair(item) for item in (told.items() if isinstance(told, Mapping) else told)]
-    return [make_outcome(session, *pair, imputed=imputed, reason=None, actor=actor) for pair in pairs]
+    return [_to_pair(item) for item in (told.items() if isinstance(told, Mapping) else told)]
 
 
 def _to_pair(item: object) -> tuple[object, object]:

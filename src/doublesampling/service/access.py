@@ -6,6 +6,8 @@ from typing import Annotated, Any
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from doublesampling.live.changes import ChangeRequest
+from doublesampling.live.design import check_text
 from doublesampling.service.problems import RefusedError
 from doublesampling.service.scopes import SCOPES, format_scopes
 from doublesampling.service.state import ServiceState
@@ -61,6 +63,12 @@ async def identify(state: ServiceState, token: str | None) -> Caller:
     if key is None:
         raise RefusedError("unauthorized", "This key is unknown, has expired, or was revoked. Ask for a new one.")
     return Caller(key.role, key.scopes, key.experiment, key.actor, key.owner, key.actors)
+
+
+def change_request(caller: Caller, idempotency_key: str | None) -> ChangeRequest:
+    """Return the actor and the checked idempotency key with which a change of an experiment is stored."""
+    key = None if idempotency_key is None else check_text("Idempotency-Key", idempotency_key)
+    return ChangeRequest(caller.actor, key, caller.owner or "")
 
 
 def bearer_token(headers: dict[bytes, bytes]) -> str | None:

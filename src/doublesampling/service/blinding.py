@@ -58,7 +58,8 @@ def receipt(made: records.Receipt, caller: Caller, design: Design) -> Receipt:
 
 def decision_view(made: records.Receipt, design: Design) -> Decision:
     """Return a decision with all fields."""
-    plain = made.to_dict() | {"arm_code": design.code(made.arm)}
+    stored = {"position": made.position, "seed": made.address.seed, "snapshot": made.snapshot}
+    plain = made.to_dict() | stored | {"arm_code": design.code(made.arm)}
     return Decision(**{name: plain[name] for name in Decision.model_fields})
 
 

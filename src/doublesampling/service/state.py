@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from doublesampling.beliefs import BetaBernoulli
 from doublesampling.errors import NotFoundError, StorageError
+from doublesampling.live.contexts import neutral_context
 from doublesampling.live.experiment import Experiment
 from doublesampling.live.group_commit import Writer
 from doublesampling.live.queries.experiments import is_stored
@@ -111,9 +112,8 @@ class ServiceState(Pools):
 
         experiment = self.open(name)
         current = experiment.state
-        context = [1.0] * current.belief.dimension if current.belief.dimension else None
         try:
-            posterior(experiment.design, current, context)
+            posterior(experiment.design, current, neutral_context(current.belief))
         except NotImportedError as problem:
             log.warning("experiment %r can be read but not decided: %s", name, problem)
 

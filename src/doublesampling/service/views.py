@@ -1,5 +1,6 @@
 """Views of an experiment that several routes share: its status, its arms' posteriors, and the context they are at."""
 
+import json
 import math
 from typing import Any, Literal
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from doublesampling import beliefs
 from doublesampling.errors import ContextError
+from doublesampling.live.contexts import features_of, neutral_context
 from doublesampling.live.experiment import Experiment
 from doublesampling.live.own_classes import show
 from doublesampling.live.queries import activity
@@ -16,10 +18,13 @@ from doublesampling.live.state import ExperimentState
 from doublesampling.live.summary import next_allocation, posterior
 from doublesampling.service import blinding
 from doublesampling.service.access import Caller
-from doublesampling.service.schemas.experiments import ExperimentCounts, ExperimentSummary, ExperimentView
+from doublesampling.service.schemas.experiments import ExperimentCounts, ExperimentSummary, ExperimentView, FeatureField
 
 _CONTEXTS = 100  # latest decisions whose mean context is the default
-ContextSource = Literal["asked", "recent", "ones"]
+CONTEXT = 'numbers separated by commas, such as 0.5,1, or a record as JSON, such as {"age": 61, "site": "a"}'
+"""What a query parameter may say."""
+Context = list[float] | dict[str, Any]
+ContextSource = Literal["asked", "recent", "ones", "default"]
 
 
 def experiment_view(experiment: Experiment, caller: Caller, current: ExperimentState | None = None) -> ExperimentView:
@@ -31,6 +36,7 @@ def experiment_view(experiment: Experiment, caller: Caller, current: ExperimentS
         status="paused" if current.paused else "running",
         arms=blinding.arms(current, session.design, caller),
         dimension=getattr(current.belief, "dimension", None),
+        features=_features(current.belief),
         binary=is_binary(current.belief),
         units=session.design.units,
         belief=None if hidden else show(session.design.belief),
@@ -68,6 +74,20 @@ def _counts(session: Session, current: ExperimentState) -> ExperimentCounts:
     )
 
 
+def _features(belief: Any) -> list[FeatureField] | None:
+    features = features_of(belief)
+    if features is None:
+        return None
+    described = [field.to_dict() for field in features.fields]
+    return [
+        FeatureField(
+            **{name: found[name] for name in ("name", "kind", "low", "high", "categories") if name in found},
+            open=found.get("unknown", "error") != "error",
+        )
+        for found in described
+    ]
+
+
 def is_binary(belief: Any) -> bool:
     """Return whether rewards are 0 or 1."""
     if isinstance(belief, beliefs.BetaBernoulli):
@@ -76,7 +96,7 @@ def is_binary(belief: Any) -> bool:
 
 
 def arm_posteriors(
-    session: Session, current: ExperimentState, context: list[float] | None
+    session: Session, current: ExperimentState, context: Context | None
 ) -> tuple[list[dict[str, Any]], int]:
     """Return the fields of ``ArmPosterior`` for every arm, and the number of candidates of the next decision."""
     rows = posterior(session.design, current, context)
@@ -99,10 +119,16 @@ def arm_posteriors(
     return arms, candidates
 
 
-def parse_context(text: str | None) -> list[float] | None:
-    """Return the context of a query parameter."""
+def parse_context(text: str | None) -> Context | None:
+    """Return the context of a query parameter: numbers separated by commas, or a record as JSON."""
     if text is None:
         return None
+    if text.lstrip().startswith("{"):
+        try:
+            found: dict[str, Any] = json.loads(text)
+            return found
+        except (ValueError, RecursionError):
+            raise ContextError('context must be a record as JSON, such as {"age": 61, "site": "a"}.') from None
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
@@ -110,15 +136,18 @@ def parse_context(text: str | None) -> list[float] | None:
 
 
 def choose_context(
-    session: Session, current: ExperimentState, asked: list[float] | None
-) -> tuple[list[float] | None, ContextSource | None]:
-    """Return the context at which arms are shown, and its source: asked, recent (a mean), or ones."""
+    session: Session, current: ExperimentState, asked: Context | None
+) -> tuple[Context | None, ContextSource | None]:
+    """Return the context at which arms are shown, and its source: asked, recent (a mean), ones or default."""
+    features = features_of(current.belief)
     if asked is not None or current.belief.dimension is None:
-        return asked, None if asked is None else "asked"
+        return (asked if features is None else session.design.check_context(asked)), None if asked is None else "asked"
     recent = recent_contexts(session, _CONTEXTS)
+    if features is not None:
+        return features.typical(recent), "recent" if recent else "default"
     if recent:
         return np.mean(recent, axis=0).tolist(), "recent"
-    return [1.0] * current.belief.dimension, "ones"
+    return neutral_context(current.belief), "ones"
 
 
 def finite(value: Any) -> float | None:

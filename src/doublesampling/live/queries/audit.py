@@ -3,7 +3,7 @@
 import datetime
 import heapq
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -76,10 +76,14 @@ def read(ref: ExperimentRef, after: str | None = None, limit: int | None = None)
 
 
 def to_frame(ref: ExperimentRef, after: str | None = None, limit: int | None = None) -> "pd.DataFrame":
-    """Return the entries as a table; ``detail`` is JSON text."""
+    """Return the entries after a cursor as a table; ``detail`` is JSON text."""
+    return entries_to_frame(read(ref, after, limit)[0])
+
+
+def entries_to_frame(entries: Sequence[AuditEntry]) -> "pd.DataFrame":
+    """Return entries as a table with fixed columns and types."""
     import pandas as pd
 
-    entries = read(ref, after, limit)[0]
     table = pd.DataFrame([entry.__dict__ for entry in entries], columns=[part.name for part in fields(AuditEntry)])
     table["at"] = pd.Series([entry.at for entry in entries], dtype="datetime64[ns, UTC]")
     table["detail"] = pd.Series(

@@ -178,7 +178,7 @@ def sample(ref: ExperimentRef, points: int) -> list[dict[str, Any]]:
     return found
 
 
-def recent_contexts(ref: ExperimentRef, most: int) -> list[list[float]]:
+def recent_contexts(ref: ExperimentRef, most: int) -> list[Any]:
     """Return the contexts of the latest ``most`` decisions that have one."""
     query = sa.select(decisions.c.context).where(decisions.c.experiment == ref.id, decisions.c.context.is_not(None))
     with ref.store.reading() as connection:

@@ -1,6 +1,7 @@
 """The decisions of an experiment as a pandas table, and counts per arm for its summary."""
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,10 +42,11 @@ def decision_table(
     with ref.store.reading() as connection:
         rows = connection.execute(query).all()
         arms = arm_names(connection, ref)
-    return _to_frame(rows, arms)
+    return to_frame(rows, arms)
 
 
-def _to_frame(rows: Any, arms: tuple[str, ...]) -> pd.DataFrame:
+def to_frame(rows: Any, arms: Sequence[str] | Mapping[int, str]) -> pd.DataFrame:
+    """Return rows of decisions, with the names of their arms, as a table with fixed columns and types."""
     played = np.array([row.arm for row in rows], dtype=np.int64)
     propensities, probabilities = ([unpack(getattr(r, n)) for r in rows] for n in PER_ARM)
     columns = {

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from pydantic import Field as Described
 
 from doublesampling import beliefs, policies
+from doublesampling.features import Features
 from doublesampling.live.design import kinds
 from doublesampling.service.access import Anyone
 
@@ -23,6 +24,7 @@ CHOICES = {
     "arithmetic": ("log", "double"),
     "count": ("anytime", "challenger", "false-alarm", "doubt"),
 }
+_TYPES: dict[type, str] = {Features: "features", bool: "boolean", int: "integer", float: "number"}
 _NOT_LIVE = ("Oracle",)  # it needs the true rewards
 
 
@@ -30,7 +32,7 @@ class Setting(BaseModel):
     """A setting of a belief or policy."""
 
     name: str
-    type: Literal["integer", "number", "boolean", "choice"]
+    type: Literal["integer", "number", "boolean", "choice", "features"]
     list: bool = Described(description="whether a list is accepted too, such as one number per arm")
     optional: bool = Described(description="whether null is accepted")
     required: bool
@@ -86,10 +88,10 @@ def _setting(part: "Field[Any]", hint: Any, prose: str) -> Setting:
         if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
         else (hint,)
     )
-    base = next((each for each in (bool, int, float) if each in options), float)
+    base = next((each for each in (Features, bool, int, float) if each in options), float)
     return Setting(
         name=part.name,
-        type="choice" if part.name in CHOICES else {bool: "boolean", int: "integer", float: "number"}[base],  # type: ignore[arg-type]
+        type="choice" if part.name in CHOICES else _TYPES[base],  # type: ignore[arg-type]
         list=hint is Any or any(typing.get_origin(each) is not None for each in options),
         optional=type(None) in options,
         required=part.default is MISSING,

@@ -4,7 +4,7 @@ import asyncio
 import math
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Query, Response
 
 from doublesampling.live import records
 from doublesampling.live.experiment import Experiment
@@ -13,6 +13,7 @@ from doublesampling.live.state import ExperimentState
 from doublesampling.service import blinding
 from doublesampling.service.access import Asker, Reader, State
 from doublesampling.service.responses import UNCHANGED, Conditional, Question, cached_response, json_response
+from doublesampling.service.schemas.base import IdempotencyKey
 from doublesampling.service.schemas.decisions import (
     ArmAtDecision,
     Decision,
@@ -42,7 +43,7 @@ async def ask(
     caller: Asker,
     name: str,
     body: DecisionRequest | None = None,
-    idempotency_key: Annotated[str | None, Header(min_length=1, max_length=500)] = None,
+    idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Decide which arm a unit gets.
 
@@ -63,7 +64,7 @@ async def ask_many(
     caller: Asker,
     name: str,
     body: DecisionBatchRequest,
-    idempotency_key: Annotated[str | None, Header(min_length=1, max_length=500)] = None,
+    idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Decide for several units from the same state: all decisions are stored, or none."""
     experiment = await state.experiment(name)

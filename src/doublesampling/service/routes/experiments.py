@@ -7,12 +7,12 @@ from fastapi import APIRouter, Response
 from doublesampling import beliefs, policies
 from doublesampling.allocation import Allocation
 from doublesampling.errors import DoubleSamplingError, NameTakenError, SettingError
-from doublesampling.live import design
+from doublesampling.live import changes, design
 from doublesampling.live.experiment import Experiment
-from doublesampling.service.access import Admin, Anyone, Caller, State
+from doublesampling.service.access import Admin, Anyone, Caller, State, change_request
 from doublesampling.service.response_cache import VERSION
 from doublesampling.service.responses import UNCHANGED, Conditional, Question, cached_response
-from doublesampling.service.schemas.base import OptionalReason
+from doublesampling.service.schemas.base import IdempotencyKey, OptionalReason
 from doublesampling.service.schemas.experiments import (
     ComponentSpec,
     ExperimentList,
@@ -107,19 +107,25 @@ async def show_experiment(state: State, caller: Anyone, asked: Conditional, name
 
 
 @router.post("/{name}/pause")
-async def pause_experiment(state: State, caller: Admin, name: str, body: OptionalReason | None = None) -> StatusChange:
+async def pause_experiment(
+    state: State, caller: Admin, name: str, body: OptionalReason | None = None, idempotency_key: IdempotencyKey = None
+) -> StatusChange:
     """Pause an experiment: no new decisions until it is resumed. Outcomes can still be told."""
     experiment = await state.experiment(name)
-    changed = await state.write(lambda: experiment.pause(_reason(body), actor=caller.actor))
+    request = change_request(caller, idempotency_key)
+    changed = await state.write(changes.pause, experiment.session, _reason(body), request)
     state.responses.wrote(name)
     return StatusChange(changed=changed, status="paused")
 
 
 @router.post("/{name}/resume")
-async def resume_experiment(state: State, caller: Admin, name: str, body: OptionalReason | None = None) -> StatusChange:
+async def resume_experiment(
+    state: State, caller: Admin, name: str, body: OptionalReason | None = None, idempotency_key: IdempotencyKey = None
+) -> StatusChange:
     """Resume a paused experiment."""
     experiment = await state.experiment(name)
-    changed = await state.write(lambda: experiment.resume(_reason(body), actor=caller.actor))
+    request = change_request(caller, idempotency_key)
+    changed = await state.write(changes.resume, experiment.session, _reason(body), request)
     state.responses.wrote(name)
     return StatusChange(changed=changed, status="running")
 

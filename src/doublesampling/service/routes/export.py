@@ -2,9 +2,9 @@
 
 import io
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
 
 from doublesampling.errors import missing_extra
@@ -35,8 +35,16 @@ def _add_routes(form: str) -> None:
     media, about = FORMS[form]
     options: dict[str, Any] = {"response_class": StreamingResponse, "responses": _file(media, about)}
 
-    async def export(state: State, caller: Reader, name: str) -> StreamingResponse:
-        return await _export(state, caller, name, form, _decisions)
+    async def export(
+        state: State,
+        caller: Reader,
+        name: str,
+        after: Annotated[int, Query(ge=0, lt=2**62, description="only decisions after this number")] = 0,
+        limit: Annotated[int | None, Query(ge=0, lt=2**62, description="how many decisions at most")] = None,
+        status: Annotated[Literal["all", "waiting"], Query()] = "all",
+    ) -> StreamingResponse:
+        pages = _DecisionPages(after, limit, status == "waiting")
+        return await _export(state, caller, name, form, pages)
 
     async def export_audit(state: State, caller: Reader, name: str) -> StreamingResponse:
         return await _export(state, caller, name, form, _audit)
@@ -47,10 +55,20 @@ def _add_routes(form: str) -> None:
     router.get(f"/audit.{form}", name=f"audit_{form}", **options)(export_audit)
 
 
-def _decisions(experiment: Experiment, after: Any) -> tuple[Any, Any]:
-    """Return a page of decisions after a number, and the number for the next page; None at the end."""
-    frame = decision_table(experiment.session, after=after or 0, limit=_PAGE)
-    return frame, int(frame["number"].iloc[-1]) if len(frame) == _PAGE else None
+class _DecisionPages:
+    """Reads the decisions of an export page by page."""
+
+    def __init__(self, after: int, limit: int | None, waiting: bool) -> None:
+        self._after, self._left, self._waiting = after, limit, waiting
+
+    def __call__(self, experiment: Experiment, after: Any) -> tuple[Any, Any]:
+        """Return a page of decisions after a number, and the number for the next page; None at the end."""
+        size = _PAGE if self._left is None else min(_PAGE, self._left)
+        start = self._after if after is None else after
+        frame = decision_table(experiment.session, after=start, limit=size, waiting=self._waiting)
+        self._left = None if self._left is None else self._left - len(frame)
+        more = len(frame) == _PAGE and self._left != 0
+        return frame, int(frame["number"].iloc[-1]) if more else None
 
 
 def _audit(experiment: Experiment, after: Any) -> tuple[Any, Any]:

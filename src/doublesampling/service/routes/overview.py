@@ -1,11 +1,13 @@
 """The overview of an experiment: counts, posterior, differences and next allocation of every arm, in one response."""
 
+import math
 from typing import Annotated, Any
 
 import numpy as np
 from fastapi import APIRouter, Query, Response
 from numpy.typing import NDArray
 
+from doublesampling import beliefs
 from doublesampling.errors import ArmError
 from doublesampling.live.experiment import Experiment
 from doublesampling.live.queries.outcome_counts import Counts
@@ -14,7 +16,15 @@ from doublesampling.service.access import Caller, Reader, State
 from doublesampling.service.responses import UNCHANGED, Conditional, Question, cached_response
 from doublesampling.service.schemas.results import AllocationMood, ArmResult, Difference, Overview
 from doublesampling.service.state import ServiceState
-from doublesampling.service.views import arm_posteriors, choose_context, experiment_view, finite, parse_context
+from doublesampling.service.views import (
+    CONTEXT,
+    Context,
+    arm_posteriors,
+    choose_context,
+    experiment_view,
+    finite,
+    parse_context,
+)
 
 router = APIRouter(prefix="/v1/experiments/{name}", tags=["results"])
 FloatArray = NDArray[np.float64]
@@ -29,7 +39,7 @@ async def overview(
     caller: Reader,
     asked: Conditional,
     name: str,
-    context: Annotated[str | None, Query(max_length=10_000, description="numbers, separated by commas")] = None,
+    context: Annotated[str | None, Query(max_length=10_000, description=CONTEXT)] = None,
     reference: Annotated[
         str | None, Query(max_length=500, description="the arm that others are compared with, by name; or `best`")
     ] = None,
@@ -53,7 +63,7 @@ def summarize(
     experiment: Experiment,
     caller: Caller,
     current: ExperimentState,
-    asked: list[float] | None,
+    asked: Context | None,
     reference: str | None,
 ) -> Overview:
     """Return the overview of the current state."""
@@ -64,7 +74,7 @@ def summarize(
     chosen = _references(current, laws.mean, reference)
     counts = state.counters.outcomes(session, len(current.arms))
     assigned = state.counters.assigned(session, len(current.arms))
-    differences = _differences(laws, chosen)
+    apart = differences(laws, chosen)
     return Overview(
         experiment=experiment_view(experiment, caller, current),
         context=context,
@@ -74,7 +84,7 @@ def summarize(
         candidates=candidates,
         mood=mood([arm["next_allocation"] for arm in arms], current.active),
         arms=[
-            ArmResult(code=session.design.code(i), difference=differences[i], **arm, **_counted(counts, assigned, i))
+            ArmResult(code=session.design.code(i), difference=apart[i], **arm, **_counted(counts, assigned, i))
             for i, arm in enumerate(arms)
         ],
     )
@@ -91,12 +101,14 @@ def _references(current: ExperimentState, means: FloatArray, reference: str | No
     return [(i, control) for i in range(len(current.arms)) if i != control]
 
 
-def _differences(laws: Any, pairs: list[tuple[int, int]]) -> dict[int, Difference | None]:
+def differences(laws: Any, pairs: list[tuple[int, int]]) -> dict[int, Difference | None]:
     """Return posterior mean and central 95 % credible interval of the difference of each pair of arms.
 
     Each posterior is replaced by equally probable quantiles; arms are independent, so all pairs of quantiles are
-    equally probable too.
+    equally probable too. Where arms depend on each other, the law of their difference is known.
     """
+    if isinstance(laws, beliefs.JointStudent):
+        return dict.fromkeys(range(laws.arms)) | {arm: _exact_difference(laws, arm, other) for arm, other in pairs}
     quantiles = np.asarray(laws.quantile((np.arange(_QUANTILES) + 0.5) / _QUANTILES))
     means = laws.mean
     found: dict[int, Difference | None] = dict.fromkeys(range(quantiles.shape[1]))
@@ -115,6 +127,17 @@ def _differences(laws: Any, pairs: list[tuple[int, int]]) -> dict[int, Differenc
             probability_better=better,
         )
     return found
+
+
+def _exact_difference(laws: beliefs.JointStudent, arm: int, other: int) -> Difference | None:
+    law = laws.difference(arm, other)
+    low, high = law.quantile([0.025, 0.975])[:, 0]
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return None
+    better = float(laws.difference(other, arm).cdf(0.0)[0])
+    return Difference(
+        reference=other, mean=finite(law.mean[0]), low=float(low), high=float(high), probability_better=better
+    )
 
 
 def _counted(counts: Counts | None, assigned: NDArray[np.int64] | None, arm: int) -> dict[str, Any]:

@@ -10,9 +10,11 @@ from fastapi import APIRouter, Query, Response
 from doublesampling.live.experiment import Experiment
 from doublesampling.live.queries import activity, decision_pages
 from doublesampling.live.state import ExperimentState
+from doublesampling.live.summary import summary as summarize
 from doublesampling.service.access import Reader, State
 from doublesampling.service.replays import replay_view
 from doublesampling.service.responses import UNCHANGED, Conditional, Question, cached_response
+from doublesampling.service.schemas.experiments import Summary
 from doublesampling.service.schemas.results import (
     AllocationPoint,
     ArmDensity,
@@ -25,9 +27,23 @@ from doublesampling.service.schemas.results import (
     SeriesPoint,
     TimelineEvent,
 )
-from doublesampling.service.views import arm_posteriors, choose_context, parse_context
+from doublesampling.service.views import CONTEXT, Context, arm_posteriors, choose_context, parse_context
 
 router = APIRouter(prefix="/v1/experiments/{name}", tags=["results"])
+
+
+@router.get("/summary", response_model=Summary, responses=UNCHANGED)
+async def summary(state: State, caller: Reader, asked: Conditional, name: str) -> Response:
+    """Read design, status and counts, as ``Experiment.summary`` in Python returns them. It counts the whole log."""
+    experiment = await state.experiment(name)
+    return await cached_response(
+        state,
+        caller,
+        experiment,
+        Question("summary", slow=True),
+        lambda _: Summary(**summarize(experiment.session)),
+        asked,
+    )
 
 
 @router.get("/posterior", response_model=Posterior, responses=UNCHANGED)
@@ -36,7 +52,7 @@ async def posterior(
     caller: Reader,
     asked: Conditional,
     name: str,
-    context: Annotated[str | None, Query(max_length=10_000, description="numbers, separated by commas")] = None,
+    context: Annotated[str | None, Query(max_length=10_000, description=CONTEXT)] = None,
     density: Annotated[int, Query(ge=0, le=400, description="points of each density; 0 for none")] = 0,
 ) -> Response:
     """Read the posterior of each arm: mean, interval, probability of being the best, next allocation, density."""
@@ -48,7 +64,7 @@ async def posterior(
     )
 
 
-def _posterior(experiment: Experiment, current: ExperimentState, asked: list[float] | None, density: int) -> Posterior:
+def _posterior(experiment: Experiment, current: ExperimentState, asked: Context | None, density: int) -> Posterior:
     context, _ = choose_context(experiment.session, current, asked)
     arms, candidates = arm_posteriors(experiment.session, current, context)
     laws = current.belief.marginals(current.belief_state, experiment.design.check_context(context))

@@ -2,11 +2,23 @@
 
 from typing import Annotated
 
+from fastapi import Header
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 Text = Annotated[str, Field(min_length=1, max_length=500)]
-Context = Annotated[list[FiniteFloat], Field(min_length=1, max_length=10_000)]
+FieldValue = bool | int | FiniteFloat | Annotated[str, Field(max_length=500)]
+Numbers = Annotated[list[FiniteFloat], Field(min_length=1, max_length=10_000)]
+Record = Annotated[
+    dict[str, FieldValue | None], Field(min_length=1, max_length=1000, examples=[{"age": 61, "site": "a"}])
+]
+Context = Numbers | Record
+"""Numbers; or a record with the fields that the experiment lists under ``features``."""
+ShownContext = list[float] | dict[str, FieldValue]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
+IdempotencyKey = Annotated[
+    str | None,
+    Header(min_length=1, max_length=500, description="a text of your choice; the same key changes nothing twice"),
+]
 
 
 class Request(BaseModel):

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from doublesampling.service.schemas.base import Context, Request, Text
+from doublesampling.service.schemas.base import Context, Request, ShownContext, Text
 from doublesampling.service.schemas.outcomes import OutcomeView
 
 
@@ -13,7 +13,9 @@ class DecisionRequest(Request):
     """A request for one decision."""
 
     unit: Text | None = None
-    context: Context | None = None
+    context: Context | None = Field(
+        default=None, description="numbers, or a record with the fields of the experiment's features"
+    )
 
 
 class DecisionBatchRequest(Request):
@@ -39,17 +41,21 @@ class Decision(Receipt):
     """A decision with the numbers behind it; lists have one number per arm."""
 
     number: int
+    request_key: str | None = Field(description="the Idempotency-Key of the request")
     arm_code: str | None
     voided: bool
-    context: list[float] | None
+    context: ShownContext | None
     propensity: float | None
     propensities: list[float | None]
     probability_optimal: list[float]
     candidates: int
     votes: list[int]
     time: int
+    position: int = Field(description="its position among decisions that were made together, from 0")
+    seed: int = Field(description="with number and time, the address of its random numbers")
     observations: int
     digest: str
+    snapshot: str = Field(description="which transactions it could see")
     actor: str
     version: str
 
@@ -93,7 +99,7 @@ class DecisionRow(BaseModel):
     id: str
     number: int
     unit: str | None
-    context: list[float] | None
+    context: ShownContext | None
     asked_at: datetime.datetime
     arm: int
     arm_name: str

@@ -91,10 +91,56 @@ class ExperimentSummary(BaseModel):
     results: ExperimentCounts | None
 
 
+class ArmCounts(BaseModel):
+    """Counts of an arm; ``decisions`` does not include voided ones."""
+
+    arm: int
+    name: str
+    active: bool
+    decisions: int
+    outcomes: int
+    total_reward: float
+    voided: int
+    history: int
+
+
+class Summary(BaseModel):
+    """The design, the status and the counts of an experiment. ``decisions`` does not include voided ones."""
+
+    name: str
+    status: Literal["running", "paused"]
+    created_at: datetime.datetime
+    created_by: str
+    belief: str
+    policy: str
+    seed: int
+    units: str
+    decisions: int
+    outcomes: int = Field(description="decisions that have an outcome")
+    waiting: int = Field(description="decisions without an outcome")
+    imputed: int
+    amended: int
+    withdrawn: int
+    voided: int
+    history: int = Field(description="outcomes from before the experiment")
+    arms: list[ArmCounts]
+
+
 class ExperimentList(BaseModel):
     """The experiments that the key may use."""
 
     experiments: list[ExperimentSummary]
+
+
+class FeatureField(BaseModel):
+    """A field of the records that an experiment takes as contexts."""
+
+    name: str
+    kind: Literal["standard", "number", "range", "boolean", "category"]
+    low: float | None = Field(default=None, description="the least number of a range")
+    high: float | None = Field(default=None, description="the largest number of a range")
+    categories: list[str | int] | None = None
+    open: bool = Field(default=False, description="whether categories that are not listed are accepted")
 
 
 class ExperimentView(BaseModel):
@@ -104,6 +150,7 @@ class ExperimentView(BaseModel):
     status: Literal["running", "paused"]
     arms: list[Arm]
     dimension: int | None = Field(description="how many numbers a context has; null where there is no context")
+    features: list[FeatureField] | None = Field(description="the fields of a context; null where it is numbers")
     binary: bool = Field(description="whether rewards are 0 or 1")
     units: str
     belief: str | None = Field(description="null for blind keys where arms have codes: settings may reveal the arms")

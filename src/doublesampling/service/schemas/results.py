@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from doublesampling.service.schemas.base import Share
+from doublesampling.service.schemas.base import Share, ShownContext
 from doublesampling.service.schemas.experiments import ExperimentView
 
 
@@ -41,7 +41,7 @@ class Posterior(BaseModel):
     """The posterior of every arm, at the requested context."""
 
     version: str
-    context: list[float] | None
+    context: ShownContext | None
     candidates: int = Field(description="N, the number of candidates that the next decision would draw")
     arms: list[ArmDensity]
 
@@ -82,9 +82,10 @@ class Overview(BaseModel):
     """The status of an experiment: counts and posterior of every arm, and the next decision."""
 
     experiment: ExperimentView
-    context: list[float] | None
-    context_source: Literal["asked", "recent", "ones"] | None = Field(
-        description="asked: from the request; recent: the mean of the latest contexts; ones: there are none yet"
+    context: ShownContext | None
+    context_source: Literal["asked", "recent", "ones", "default"] | None = Field(
+        description="asked: from the request; recent: the mean of the latest contexts (of records, means and the most "
+        "frequent categories); ones, or for records default: there are none yet"
     )
     reference: str | None = Field(description="the arm that others are compared with; `best`: the best of the others")
     horizon: int | None = Field(description="the number of decisions that the policy plans for")

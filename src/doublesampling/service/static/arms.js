@@ -1,6 +1,7 @@
 // The result: the leading arm, a table of all arms with counts, posterior and difference, and the next allocation.
 
 import { armName, colourClass, count, fill, h, number, percent, shorten, signed, swatch } from "./dom.js";
+import { recordInputs } from "./fields.js";
 
 const MANY = 12; // arms that are shown before the others are collapsed
 const BEST = "best";
@@ -120,16 +121,19 @@ export class Choices {
     usual.addEventListener("click", () => { this.context = null; this.filled = null; changed(); });
   }
 
-  read() { return [...this.inputs.querySelectorAll("input")].map((input) => Number(input.value)); }
+  read() { return this.record ? this.record.read() : [...this.inputs.querySelectorAll("input")].map((input) => Number(input.value)); }
+
+  // The context as a query parameter: a record as JSON, or numbers separated by commas.
+  get written() { return Array.isArray(this.context) ? this.context.join(",") : JSON.stringify(this.context); }
 
   get query() {
     const wish = new URLSearchParams();
     if (this.reference) wish.set("reference", this.reference);
-    if (this.context) wish.set("context", this.context.join(","));
+    if (this.context) wish.set("context", this.written);
     return wish.size ? `?${wish}` : "";
   }
 
-  get contextQuery() { return this.context ? `&context=${this.context.join(",")}` : ""; }
+  get contextQuery() { return this.context ? `&context=${encodeURIComponent(this.written)}` : ""; }
 
   update(overview) {
     const names = overview.arms.map((arm) => arm.name), shape = names.join("\n");
@@ -140,11 +144,12 @@ export class Choices {
     this.select.value = overview.reference;
     this.form.hidden = !overview.context;
     if (!overview.context) return;
-    const wanted = overview.context.join(",");
+    const wanted = JSON.stringify(overview.context);
     if (this.filled !== wanted && !this.form.contains(document.activeElement)) {
       this.filled = wanted;
-      fill(this.inputs, overview.context.map((v, i) => h("input", { type: "number", step: "any", required: true, "aria-label": `Context ${i + 1}`, value: +v.toFixed(4) })));
+      this.record = overview.experiment.features && recordInputs(overview.experiment.features, "shown", overview.context);
+      fill(this.inputs, this.record ? this.record.elements : overview.context.map((v, i) => h("input", { type: "number", step: "any", required: true, "aria-label": `Context ${i + 1}`, value: +v.toFixed(4) })));
     }
-    this.note.textContent = { asked: "", recent: "the mean of the latest 100", ones: "there is no context yet" }[overview.context_source] ?? "";
+    this.note.textContent = { asked: "", recent: this.record ? "typical of the latest 100" : "the mean of the latest 100", ones: "there is no context yet", default: "there is no context yet" }[overview.context_source] ?? "";
   }
 }

@@ -2,6 +2,7 @@
 
 import { at, call } from "./api.js";
 import { busy, fill, h, swatch, whom } from "./dom.js";
+import { recordInputs } from "./fields.js";
 import { correctButton, tellControls, word } from "./tell.js";
 
 // Parse the numbers of a context; an empty field is not zero.
@@ -17,10 +18,12 @@ export function askCard(state) {
   const unit = h("input", { id: "unit", maxlength: 500, autocomplete: "off", placeholder: "optional, such as patient-17" });
   const context = h("input", { id: "context", autocomplete: "off", placeholder: "0.5, 1" });
   const contextField = h("div", { class: "field" }, h("label", { for: "context" }, "Context"), context);
+  const recordField = h("div", { class: "record" });
+  let record = null; // the controls of a record, made when the experiment is known
   const button = h("button", { class: "primary" }, "Ask for an arm");
   const answer = h("div", { class: "answer", role: "status", "aria-live": "polite" });
   const paused = h("p", { class: "dim" });
-  const form = h("form", {}, h("div", { class: "field" }, h("label", { for: "unit" }, "Unit"), unit), contextField, button, paused);
+  const form = h("form", {}, h("div", { class: "field" }, h("label", { for: "unit" }, "Unit"), unit), contextField, recordField, button, paused);
 
   function show(made) {
     const below = h("div", {});
@@ -39,18 +42,24 @@ export function askCard(state) {
     fill(answer); // remove an earlier answer before an error is shown
     const body = {};
     if (unit.value.trim()) body.unit = unit.value.trim();
-    if (state.view.dimension) body.context = numbers(context.value, state.view.dimension);
+    if (record) body.context = record.read();
+    else if (state.view.dimension) body.context = numbers(context.value, state.view.dimension);
     const headers = { "Idempotency-Key": crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}` };
     show(await call(`${at(state.name)}/decisions`, { method: "POST", body, headers }));
     unit.value = "";
+    record?.clear();
     await state.refresh();
   }));
 
   return {
     element: h("section", { class: "card", "aria-label": "Ask" }, h("h2", {}, "Ask"), form, answer),
     update: () => {
-      contextField.hidden = !state.view.dimension;
-      context.required = !!state.view.dimension;
+      if (state.view.features && !record) {
+        record = recordInputs(state.view.features, "context");
+        fill(recordField, record.elements);
+      }
+      contextField.hidden = !state.view.dimension || !!record;
+      context.required = !contextField.hidden;
       button.disabled = state.view.status === "paused";
       paused.textContent = state.view.status === "paused" ? "Paused: no new decisions. Outcomes can still be told." : "";
     },

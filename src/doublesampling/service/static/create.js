@@ -3,16 +3,18 @@
 import { call } from "./api.js";
 import { busy, field, fill, h } from "./dom.js";
 import { limits } from "./limits.js";
+import { parseFeatures } from "./fields.js";
 
 const FIRST = { beliefs: "BetaBernoulli", policies: "DoubleSampling" };
 const HINTS = {
   horizon: "The planned number of decisions. With it, exploration decreases towards the end. Leave it empty where the end is open.",
   count: "Automatic: for the planned number of decisions, or for an experiment of any length.",
   dimension: "How many numbers the context of a unit has.",
+  features: "One field of the context per line, instead of a dimension: age: standard 60 10 (mean and deviation), weight: number, dose: 0 to 40, smoker: boolean, site: a, b, c.",
   values: "The possible rewards, such as 0, 1, 5.",
 };
 const AUTOMATIC = "automatic"; // of a choice that may be left open
-const COMMON = ["dimension", "values", "horizon"]; // always visible; the other settings are collapsed
+const COMMON = ["dimension", "features", "values", "horizon"]; // always visible; the other settings are collapsed
 
 export function showCreate(main, { refused }) {
   fill(main, h("p", { class: "dim" }, "Loading…"));
@@ -49,6 +51,7 @@ const forAnyLength = (kind, settings) => (kind === "DoubleSampling" && !("horizo
 const words = (setting) => setting.name.replaceAll("_", " ").replace(/^./, (c) => c.toUpperCase()) + (setting.required ? "" : " (optional)");
 
 function control(id, setting) {
+  if (setting.type === "features") return h("textarea", { id, rows: 3, placeholder: "age: standard 60 10\nsite: a, b, c" });
   const usual = setting.default === null ? "none" : `${setting.default}`;
   if (setting.type === "choice") return h("select", { id }, [...(setting.optional ? [AUTOMATIC] : []), ...setting.choices].map((c) => h("option", { value: c, selected: c === (setting.default ?? AUTOMATIC) }, c)));
   if (setting.type === "boolean") return h("select", { id }, ["no", "yes"].map((word, i) => h("option", { value: `${i}`, selected: setting.default === Boolean(i) }, word)));
@@ -63,6 +66,7 @@ function value(setting, c) {
   if (setting.type === "boolean") return Boolean(+c.value) === setting.default ? undefined : Boolean(+c.value);
   const text = c.value.trim();
   if (!text) return undefined;
+  if (setting.type === "features") return parseFeatures(text);
   const parts = text.split(",").map((part) => Number(part.trim()));
   if (parts.some((part) => !Number.isFinite(part))) throw new Error(`${words(setting)}: numbers separated by commas, got "${text}".`);
   return setting.list && (parts.length > 1 || setting.required) ? parts : parts[0];

@@ -2,6 +2,7 @@
 
 import { fade, faint, line, share } from "./charts.js";
 import { shorten } from "./dom.js";
+import { contextText } from "./fields.js";
 
 const LINES = 8;
 
@@ -107,5 +108,5 @@ export function densityPlan(posterior, chosen) {
   const hidden = every.length - arms.length;
   return { x: "expected reward", y: "posterior density", range: (_, __, most) => [0, most * 1.05 || 1], data: [x, ...tables.map(at)],
     series: arms.map((arm) => line(arm.arm, shorten(arm.name), { fill: () => faint(arm.arm, 12), value: (_, v) => (v === null || v === undefined ? "–" : v.toFixed(2)) })),
-    note: [posterior.context && `At the context (${posterior.context.map((v) => +v.toFixed(3)).join(", ")}).`, hidden > 0 && `The likeliest ${arms.length} of ${every.length} arms.`].filter(Boolean).join(" ") || undefined };
+    note: [posterior.context && `At the context (${contextText(posterior.context)}).`, hidden > 0 && `The likeliest ${arms.length} of ${every.length} arms.`].filter(Boolean).join(" ") || undefined };
 }
