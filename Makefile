@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+test: MARKERS ?= not slow
+slow: MARKERS ?= slow
 
 .PHONY: help test slow check coverage docs bench audit mutants horizon rewards soak reproduce lock clean
 .DEFAULT_GOAL := help
@@ -20,10 +22,10 @@ $(READY): requirements.lock pyproject.toml
 test: $(READY) ## set up, then run every test
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
 	  echo "No Chromium: the tests of the dashboard are skipped. To run them, install it (Debian: apt-get install chromium)."
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "$(MARKERS)"
 
 slow: $(READY) ## the long forms of the tests, some minutes more
-	$(BIN)/python -m pytest -n auto --dist worksteal -m slow
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "$(MARKERS)"
 
 check: $(READY) ## style, types and the direction of imports
 	$(BIN)/ruff check .
@@ -48,6 +50,7 @@ bench: $(READY) ## print how fast it is on this machine
 audit: $(READY) ## compare the package with independent implementations, and measure the coverage of intervals, about two hours
 	$(BIN)/python benchmarks/audit.py
 	$(BIN)/python benchmarks/replay_coverage.py
+	$(BIN)/python -m benchmarks.coverage
 
 mutants: $(READY) ## break the rules one by one and see the tests notice
 	$(BIN)/python tests/mutants.py

@@ -38,6 +38,21 @@ class Uniform:
         return "uniform"
 
 
+class Floored:
+    """A policy with an additive floor under its propensities."""
+
+    def __init__(self, policy: Any, floor: float) -> None:
+        self.policy, self.floor = policy, floor
+
+    def choose(self, evidence: Evidence) -> Choice:
+        """Draw the arm at the decision's own address from the raised propensities."""
+        found: Choice = self.policy.choose(evidence)
+        raised = self.floor + (1.0 - found.propensities.size * self.floor) * found.propensities
+        u = np.random.default_rng([int(word) for word in evidence.words]).random()
+        arm = int(min((raised.cumsum() < u).sum(), raised.size - 1))
+        return Choice(arm, found.probability_optimal, 1, np.eye(raised.size, dtype=np.int64)[arm], raised)
+
+
 class Recorded:
     """A policy that keeps what it expected to earn: propensities times true means, by the number of the decision."""
 
@@ -53,10 +68,15 @@ class Recorded:
         self.runs[-1][evidence.time] = float(choice.propensities @ np.array(ARMS))
         return choice
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Recorded":
+        return self  # evaluate plays copies of other people's policies; this one keeps no state but its notes
+
 
 LOGGERS: dict[str, Any] = {
     "double sampling, horizon": ds.DoubleSampling(horizon=ROWS),
+    "double sampling, horizon, floor 0.05": Floored(ds.DoubleSampling(horizon=ROWS), 0.05),
     "Thompson sampling": ds.ThompsonSampling(),
+    "Thompson sampling, floor 0.05": Floored(ds.ThompsonSampling(), 0.05),
     "uniform": Uniform(),
 }
 TARGETS: dict[str, Any] = {
@@ -107,14 +127,16 @@ def main() -> None:
     """Print the coverage of each target, logging policy and estimate."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--logs", type=int, default=500)
-    logs = parser.parse_args().logs
+    parser.add_argument("--logger", nargs="+", default=list(LOGGERS), choices=list(LOGGERS))
+    options = parser.parse_args()
+    logs = options.logs
     today = f"{datetime.date.today():%Y-%m-%d}"
     print(f"{today}, {platform.machine()}, {os.cpu_count()} cores: {logs} logs of {ROWS} decisions, arms {ARMS}\n")
     print("Share of 95 % intervals that hold the target's expected reward; in brackets the share of logs with one.\n")
     print("| logged by | target | ips | dr | rejection replay | rows it accepted, median (5 % to 95 %) |")
     print("| --- | --- | ---: | ---: | ---: | ---: |")
     with ProcessPoolExecutor(2) as pool:
-        for logger in LOGGERS:
+        for logger in options.logger:
             found = [row for rows in pool.map(judge, [(logger, seed) for seed in range(logs)]) for row in rows]
             for target in TARGETS:
                 cells = []

@@ -17,14 +17,19 @@ IntArray = NDArray[np.int64]
 # per arm: how often the propensity was in each of these ranges, and the arm was played
 _EDGES = np.array([-1.0, 0.0, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 0.9999, 1.0 - 1e-9, 1.0])
 _FEW = 1000
+_SINGLE = 0.1  # of the seeds, where decisions are made one by one
+_TIME = 26
 
 
 class Case(NamedTuple):
-    """A policy in a state: ``decide`` takes a seed."""
+    """A policy in a state: ``decide`` takes a seed, ``decide_many`` a number of decisions, each of its own luck."""
 
     policy: Any
     state: str
     decide: Callable[[int], ds.Decision]
+    decide_many: Callable[[int], ds.Decisions] | None = None
+    share: float = 1.0
+    """Of the seeds that other cases get: less where a decision takes long."""
 
 
 def double_samplings() -> list[Any]:
@@ -110,7 +115,16 @@ def cases() -> Iterator[Case]:
     """Every policy in every state that it can decide in."""
 
     def from_belief(policy: Any, name: str, belief: Any, state: Any, context: Any = None) -> Case:
-        return Case(policy, name, lambda seed: ds.decide(policy, belief, state, context, seed=seed, time=26))
+        def many(count: int) -> ds.Decisions:
+            shown = None if context is None else np.tile(context, (count, 1))
+            states = [state] * count if context is None else state
+            return ds.decide_many(policy, belief, states, shown, seed=7, times=np.full(count, _TIME))
+
+        # decide_many has one compiled loop for these, and calls decide in turn for the others
+        looped = isinstance(belief, ds.BetaBernoulli | ds.GammaPoisson | ds.GammaExponential | ds.LinearGaussian)
+        compiled = looped and isinstance(policy, ds.DoubleSampling | ds.ThompsonSampling)
+        one = lambda seed: ds.decide(policy, belief, state, context, seed=seed, time=_TIME)  # noqa: E731
+        return Case(policy, name, one, many if compiled else None, 0.1 if name == "Dirichlet" else 1.0)
 
     for name, (belief, state) in beta_states().items():
         for policy in [*double_samplings(), *other_policies(), *index_policies()]:
@@ -129,15 +143,38 @@ def cases() -> Iterator[Case]:
 
 
 def _from_draws(policy: Any, draws: FloatArray) -> Callable[[int], ds.Decision]:
-    return lambda seed: ds.decide_from_draws(policy, draws, seed=seed, time=26)
+    return lambda seed: ds.decide_from_draws(policy, draws, seed=seed, time=_TIME)
 
 
 def play(case: Case, seeds: int) -> tuple[IntArray, FloatArray]:
-    """The arm played (seed) and the propensities recorded (seed, arm); of few seeds where nothing is left to chance."""
-    found = [case.decide(seed) for seed in range(min(seeds, _FEW))]
-    if any(((d.propensities > 0.0) & (d.propensities < 1.0)).any() for d in found):
-        found += [case.decide(seed) for seed in range(_FEW, seeds)]
-    return np.array([d.arm for d in found]), np.array([d.propensities for d in found])
+    """The arm played (seed) and the propensities recorded (seed, arm).
+
+    Few where each decision is made by itself and nothing is left to chance.
+    """
+    if case.decide_many is not None:
+        found = case.decide_many(seeds)
+        return found.arm, found.propensities
+    made = [case.decide(seed) for seed in range(min(seeds, _FEW))]
+    if any(((d.propensities > 0.0) & (d.propensities < 1.0)).any() for d in made):
+        made += [case.decide(seed) for seed in range(_FEW, seeds)]
+    return np.array([d.arm for d in made]), np.array([d.propensities for d in made])
+
+
+class Found(NamedTuple):
+    """What a case gave: decisions, and the smallest p-value."""
+
+    case: str
+    compiled: bool
+    decisions: int
+    p_value: float
+
+
+def measure(number: int, seeds: int) -> Found:
+    """Play one of the cases: for processes, which are told its number. A tenth where decisions are made one by one."""
+    case = next(itertools.islice(cases(), number, None))
+    arms, propensities = play(case, seeds if case.decide_many else int(seeds * _SINGLE * case.share))
+    where = f"{case.policy!r} in {case.state}"
+    return Found(where, case.decide_many is not None, len(arms), smallest_p_value(arms, propensities))
 
 
 def smallest_p_value(arms: IntArray, propensities: FloatArray) -> float:

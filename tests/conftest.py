@@ -1,4 +1,4 @@
-"""What the tests share: stores and servers."""
+"""What the tests share: stores and servers, and the markers of tests that need them."""
 
 import shutil
 import tempfile
@@ -8,6 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest looks for the markers that were asked for
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests that need a PostgreSQL server or a browser, by their fixtures and parameters."""
+    for item in items:
+        parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        fixtures = getattr(item, "fixturenames", ())
+        if "postgres" in fixtures or "postgres" in [value for value in parameters if isinstance(value, str)]:
+            item.add_marker("postgres")
+        if "chromium" in fixtures:
+            item.add_marker("browser")
 
 
 @pytest.fixture(scope="session")
@@ -40,6 +52,7 @@ def postgres_url(postgres: Any, request: pytest.FixtureRequest) -> Iterator[str]
     """The URL of a new database on the server."""
     import uuid
 
+    assert request.node.get_closest_marker("postgres"), "pytest -m 'not postgres' would run this test"
     name = f"ds{uuid.uuid4().hex[:12]}"
     postgres.psql(f"CREATE DATABASE {name};")
     yield postgres.get_uri(name)

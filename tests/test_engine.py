@@ -18,6 +18,7 @@ from doublesampling.rules import entry_points
 from doublesampling.rules.laws import BETA
 from tests import exact
 from tests.chance import assert_mean
+from tests.short import short
 
 BERNOULLI = ds.BernoulliBandit([0.4, 0.8])
 LINEAR = ds.LinearGaussianBandit(weights=[[0.4, 0.4], [0.8, 0.8]], noise=0.2)
@@ -140,14 +141,24 @@ WORLDS = [
 ]
 
 
+def check_chunks(bandit, policies, monkeypatch):
+    one = run(bandit, policies, threads=1)
+    same(one, run(bandit, policies, threads=5))
+    monkeypatch.setattr(engine, "_LOCAL_SECONDS", 1e-9)
+    same(one, run(bandit, policies, threads=2))
+    with ThreadPoolExecutor(3) as pool:
+        same(one, run(bandit, policies, executor=pool))
+
+
+@pytest.mark.parametrize("bandit", WORLDS, ids=repr)
+def test_policies_give_the_same_numbers_in_any_chunks(bandit, monkeypatch):
+    check_chunks(bandit, short(EVERY, bandit), monkeypatch)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("bandit", WORLDS, ids=repr)
 def test_every_policy_gives_the_same_numbers_in_any_chunks(bandit, monkeypatch):
-    one = run(bandit, EVERY, threads=1)
-    same(one, run(bandit, EVERY, threads=5))
-    monkeypatch.setattr(engine, "_LOCAL_SECONDS", 1e-9)
-    same(one, run(bandit, EVERY, threads=2))
-    with ThreadPoolExecutor(3) as pool:
-        same(one, run(bandit, EVERY, executor=pool))
+    check_chunks(bandit, EVERY, monkeypatch)
 
 
 def test_blocks_that_arrive_in_any_order_give_the_same_numbers():

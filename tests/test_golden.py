@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from tests import golden
+from tests.short import short
 
 FILED = json.loads(golden.FILE.read_text())
-EVERY = 5  # of the policies: each is compiled for each family, which takes a second or two
 
 
 def check(bandit: Any, belief: Any, policies: list[Any]) -> None:
@@ -19,9 +19,18 @@ def check(bandit: Any, belief: Any, policies: list[Any]) -> None:
 
 @pytest.mark.parametrize("case", range(len(golden.CASES)))
 def test_the_engine_plays_what_is_on_file(case: int) -> None:
-    """A few policies on each problem, others on the next: all of them on some problem."""
+    """All policies on Bernoulli arms, some of them on the others."""
     bandit, belief, policies = golden.CASES[case]
-    check(bandit, belief, policies[case % EVERY :: EVERY])
+    check(bandit, belief, short(policies, bandit, belief))
+
+
+def test_the_short_form_plays_every_policy_and_every_family() -> None:
+    played = [(case, short(policies, bandit, belief)) for case, (bandit, belief, policies) in enumerate(golden.CASES)]
+    assert {type(policy) for _, some in played for policy in some} == {
+        type(p) for _, _, all_ in golden.CASES for p in all_
+    }
+    beside_beta = {type(p).__name__ for case, some in played if case > 2 for p in some}
+    assert beside_beta == {type(p).__name__ for _, _, all_ in golden.CASES for p in all_}
 
 
 @pytest.mark.slow

@@ -321,3 +321,17 @@ def test_an_own_policy_and_belief_have_the_estimates_of_ours() -> None:
     assert uniform.ips.mean == pytest.approx(float((log.rewards / log.propensities / 3).mean()), rel=1e-6)
     with pytest.raises(SettingError, match="Return the probability of each arm from choose"):
         evaluate(Commit(), log)
+
+
+def test_a_log_that_never_plays_what_the_policy_would_gives_no_interval() -> None:
+    """Every row has a large propensity, so no weight is large; that they do not average to 1 gives it away."""
+    rows = 200
+    propensities = np.linspace(0.9, 0.99, rows)
+    arms = ["a" if i % 40 else "b" for i in range(rows)]
+    log = make_log(arms, np.arange(rows) % 2, np.where(np.arange(rows) % 40, propensities, 0.9))
+    found = evaluate(Softmax(temperature=50.0, bonus=0.0), log)
+    assert found.dr.effective > 100
+    assert np.isnan(found.dr.low)
+    assert any("average 0.5" in words and "floor" in words for words in found.warnings)
+    fair = make_log(arms, np.arange(rows) % 2, np.full(rows, 0.5))
+    assert np.isfinite(evaluate(Softmax(temperature=50.0, bonus=0.0), fair).dr.low)

@@ -1,11 +1,14 @@
 """The project itself: public names, light imports, a cache that knows its sources, equations that can be found."""
 
 import importlib
+import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 import doublesampling as ds
 
@@ -59,6 +62,32 @@ def test_editing_a_rule_is_seen_by_code_kept_on_disk(tmp_path):
     assert "if values[a] > values[best]:" in text
     rule.write_text(text.replace("if values[a] > values[best]:", "if values[a] < values[best]:"))
     assert arm() == "0"
+
+
+def test_rules_have_no_machine_code_of_their_own():
+    """Their callers have it; where another Numba compiled them in full, everything would take longer to start."""
+    from doublesampling.rules import special
+    from tests.compiled_rules import callable_rule
+
+    callable_rule(special.logistic)(0.3)
+    library = next(iter(special.logistic.overloads.values())).library  # type: ignore[attr-defined]
+    assert type(library).__module__ == "doublesampling.rules.linked_rules"
+
+
+@pytest.mark.slow
+def test_rules_that_are_compiled_in_full_give_the_same_results(tmp_path):
+    """As they are with a Numba that lacks what rules/linked_rules.py overrides."""
+    code = (
+        "import doublesampling.rules.linked_rules as linked; {}; import doublesampling as ds;"
+        "b = ds.BetaBernoulli(arms=3); state = b.update_batch(b.prior(), [0, 0, 1, 2, 2], [0, 1, 1, 1, 0]);"
+        "d = ds.decide(ds.DoubleSampling(), b, state, seed=5); print(d.arm, d.probability_optimal, d.propensities)"
+    )
+    found: list[str] = []
+    for change in ("assert linked.OPTIONS", "linked.OPTIONS.clear()"):
+        environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / str(len(found)))}
+        command = [sys.executable, "-c", code.format(change)]
+        found.append(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+    assert found[0] == found[1]
 
 
 def test_every_equation_of_the_method_is_where_the_docs_say():

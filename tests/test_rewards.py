@@ -15,6 +15,7 @@ from doublesampling.rules.choose import baselines, information_directed
 from tests import oracle
 from tests.chance import assert_counts, assert_law, assert_mean
 from tests.compiled_rules import CallableRules
+from tests.short import short
 from tests.test_engine import run, same
 
 draws = CallableRules(draws)  # type: ignore[assignment]
@@ -295,27 +296,31 @@ def test_forgetting_a_linear_belief_is_the_geometric_mean_with_its_prior():
     assert (state.alpha[1], state.beta[1]) == pytest.approx((2.0, 3.0))
 
 
+@pytest.mark.parametrize("long", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["some", "all"])
 @pytest.mark.parametrize("bandit", WORLDS, ids=repr)
-def test_new_worlds_give_the_same_numbers_in_any_chunks(bandit):
+def test_new_worlds_give_the_same_numbers_in_any_chunks(bandit, long):
+    policies = POLICIES if long else short(POLICIES, bandit)
     same(
-        run(bandit, POLICIES, threads=1, horizon=15, realizations=70),
-        run(bandit, POLICIES, threads=3, horizon=15, realizations=70),
+        run(bandit, policies, threads=1, horizon=15, realizations=70),
+        run(bandit, policies, threads=3, horizon=15, realizations=70),
     )
 
 
 STEPPED = [(bandit, default(bandit)) for bandit in WORLDS] + FORGETFUL
 
 
+@pytest.mark.parametrize("long", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["some", "all"])
 @pytest.mark.parametrize(
     ("bandit", "known"), STEPPED, ids=[f"{type(k).__name__}{i}" for i, (_, k) in enumerate(STEPPED)]
 )
-def test_the_engine_walks_the_steps_that_decide_walks(bandit, known):
+def test_the_engine_walks_the_steps_that_decide_walks(bandit, known, long):
     """Beliefs, sampling and choices of realization 0 are those of decide, step by step."""
     samples = 50 if isinstance(known, ds.DirichletCategorical) else None  # its quantiles come from samples alone
     walked: list[Any] = [
         ds.DoubleSampling(), ds.DoubleSampling(horizon=30), ds.Greedy(), ds.EpsilonGreedy(0.3),
         ds.InformationDirected(samples=60), ds.InformationDirected(samples=samples), ds.BayesUCB(samples=samples),
     ]  # fmt: skip
+    walked = walked if long else short(walked, bandit, known)
     found = run(bandit, walked, belief=known, realizations=1, keep="trajectories", horizon=30)
     for i, policy in enumerate(walked):
         state = known.prior()

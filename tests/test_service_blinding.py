@@ -74,7 +74,8 @@ CALLS = st.one_of(
     st.tuples(st.just("retract"), who, where, which, st.sampled_from(["withdrawals", "void"])),
     st.tuples(st.just("own"), who, where, st.sampled_from([None, "u1"]), st.integers(1, 5)),
     st.tuples(st.just("get"), who, where, st.sampled_from(["", "/decisions", "/posterior", "/series", "/health",
-              "/replay", "/export.csv", "/decisions/{id}", "/overview", "/audit", "/waiting"]), which),
+              "/sequence", "/report.html", "/replay", "/export.csv", "/decisions/{id}", "/overview", "/audit",
+              "/waiting"]), which),
     st.tuples(st.just("list"), who),
 )  # fmt: skip
 

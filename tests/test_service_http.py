@@ -102,6 +102,31 @@ def test_a_decision_is_explained(c):
     assert sum(arm["observations"] for arm in found["arms"]) == 1
 
 
+def test_a_sequence_is_that_of_the_live_layer(c, storage):
+    address = trial(c, policy={"kind": "EpsilonGreedy", "settings": {"epsilon": 0.5}}, units="many")
+    exp = ds.Experiment.load("trial", storage=storage)
+    nothing = c.get(f"{address}/sequence").json()
+    assert nothing["points"] == []
+    exp.tell_many([(d.id, float(i % 2)) for i, d in enumerate(exp.ask_many(160))])
+    made = exp.ask()
+    found = c.get(f"{address}/sequence", params={"arm": 2, "reference": 0, "points": 40}).json()
+    expected = exp.sequence((2, 0))
+    assert (found["contrast"], found["pending"], found["reason"]) == ([2, 0], 1, None)
+    assert found["points"][-1]["low"] == pytest.approx(expected.low[-1])
+    assert found["points"][0]["low"] is None
+    assert len(found["points"]) <= 40
+    c.put(f"{address}/decisions/{made.id}/outcome", json={"reward": 1})
+    again = c.get(
+        f"{address}/sequence",
+        params={"arm": 2, "reference": 0, "points": 40},
+        headers={"Cache-Control": "no-cache"},
+    ).json()
+    assert again["points"][-1]["outcomes"] == 161
+    one = c.get(f"{address}/sequence", params={"arm": 2, "reference": 2, "method": "empirical-bernstein"}).json()
+    assert one["points"][-1]["high"] == pytest.approx(exp.sequence(2, method="empirical-bernstein").high[-1])
+    assert c.get(f"{address}/sequence", params={"arm": 7}).status_code == 422
+
+
 def test_results_agree_with_the_live_layer(c, storage):
     address = trial(c)
     for i in range(12):

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from doublesampling.errors import DoubleSamplingError
     from doublesampling.exact import BayesOptimal, bayes_optimal, exact_regret
     from doublesampling.features import Features
+    from doublesampling.inference import Analysis, ConfidenceSequence, analyse, sequence
     from doublesampling.live import Experiment
     from doublesampling.policies import (
         IMED,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
         ThompsonSampling,
         TopTwo,
     )
+    from doublesampling.reports import protocol, report
     from doublesampling.stopping import Stopping
     from doublesampling.trials.calibrate import calibrate
     from doublesampling.trials.compare import compare_designs
@@ -63,11 +65,13 @@ __version__ = "1.0.0"
 _MODULES = {
     "Allocation": "allocation",
     "BayesOptimal": "exact",
+    "Analysis": "inference",
     "BayesUCB": "policies",
     "BernoulliBandit": "bandits",
     "BetaBernoulli": "beliefs",
     "CategoricalBandit": "bandits",
     "ChangingBernoulliBandit": "bandits",
+    "ConfidenceSequence": "inference",
     "Decision": "decision",
     "Decisions": "decisions",
     "DirichletCategorical": "beliefs",
@@ -102,6 +106,7 @@ _MODULES = {
     "TopTwo": "policies",
     "Trial": "trials.trial",
     "UCB1": "policies",
+    "analyse": "inference",
     "bayes_optimal": "exact",
     "calibrate": "trials.calibrate",
     "compare_designs": "trials.compare",
@@ -112,6 +117,9 @@ _MODULES = {
     "decide_many": "decisions",
     "exact_regret": "exact",
     "probability_optimal": "decision",
+    "protocol": "reports",
+    "report": "reports",
+    "sequence": "inference",
     "simulate": "engine.simulate",
 }
 
@@ -120,12 +128,14 @@ __all__ = [
     "KLUCB",
     "UCB1",
     "Allocation",
+    "Analysis",
     "BayesOptimal",
     "BayesUCB",
     "BernoulliBandit",
     "BetaBernoulli",
     "CategoricalBandit",
     "ChangingBernoulliBandit",
+    "ConfidenceSequence",
     "Decision",
     "Decisions",
     "DirichletCategorical",
@@ -158,6 +168,7 @@ __all__ = [
     "TopTwo",
     "Trial",
     "__version__",
+    "analyse",
     "bayes_optimal",
     "calibrate",
     "compare_designs",
@@ -168,6 +179,9 @@ __all__ = [
     "decide_many",
     "exact_regret",
     "probability_optimal",
+    "protocol",
+    "report",
+    "sequence",
     "simulate",
 ]
 

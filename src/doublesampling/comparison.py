@@ -26,6 +26,7 @@ from doublesampling.beliefs import BetaBernoulli
 from doublesampling.engine.simulate import simulate
 from doublesampling.errors import SettingError
 from doublesampling.exact import bayes_optimal
+from doublesampling.lai_robbins import DIVERGENCES, lai_robbins, means_of
 from doublesampling.plots import COLOURS, NotebookFigure
 from doublesampling.plots import plain as plain_axes
 from doublesampling.policies import (
@@ -46,8 +47,6 @@ from doublesampling.policies import (
 )
 from doublesampling.progress import Progress, Wish
 from doublesampling.rules.cached import compilations
-from doublesampling.rules.choose import baselines
-from doublesampling.rules.compiled import plain
 
 FloatArray = NDArray[np.float64]
 
@@ -73,7 +72,7 @@ class Suite:
         """What regrets are measured by."""
         if self.averaged:
             return "the Bayes optimum"
-        return "the Lai-Robbins bound" if type(self.bandits[0]) in _DIVERGENCES else "Thompson sampling's"
+        return "the Lai-Robbins bound" if type(self.bandits[0]) in DIVERGENCES else "Thompson sampling's"
 
 
 def _common(horizon: int) -> dict[str, Any]:
@@ -139,37 +138,6 @@ SUITES = {
          every=300)), _bernoulli, BetaBernoulli(arms=2, discount=0.98), realizations=100,
     ),
 }  # fmt: skip
-
-
-def _gaussian_divergence(mean: float, best: float, noise: float) -> float:
-    """The least divergence from an arm of this mean and noise to one of the best mean and any noise."""
-    return 0.5 * math.log1p(((best - mean) / noise) ** 2)
-
-
-# KL(arm || an arm that is as good as the best), by the kind of reward
-_DIVERGENCES: dict[type, Callable[[Any, float, float], float]] = {
-    BernoulliBandit: lambda _, p, best: plain(baselines.bernoulli_divergence)(p, best),
-    GaussianBandit: lambda bandit, m, best: _gaussian_divergence(m, best, bandit.noise),
-    PoissonBandit: lambda _, m, best: best - m + (m * math.log(m / best) if m > 0.0 else 0.0),
-    ExponentialBandit: lambda _, m, best: math.log(best / m) + m / best - 1.0,
-}
-
-
-def means_of(bandit: Any) -> tuple[float, ...] | None:
-    """What each arm pays on average; None where that depends on a context or on the time."""
-    if isinstance(bandit, BernoulliBandit):
-        return tuple(bandit.probabilities)
-    if isinstance(bandit, CategoricalBandit):
-        return tuple(float(np.dot(p, bandit.values)) for p in bandit.probabilities)
-    return getattr(bandit, "means", None)
-
-
-def lai_robbins(bandit: Any, horizon: int) -> float:
-    """The sum of gap / KL over the arms but the best, times log T: what no good policy stays below for ever."""
-    means, divergence = means_of(bandit), _DIVERGENCES[type(bandit)]
-    assert means is not None
-    best = max(means)
-    return sum((best - m) / divergence(bandit, m, best) for m in means if m < best) * math.log(horizon)
 
 
 def play(
@@ -273,7 +241,7 @@ def _units(suite: Suite, data: xr.Dataset, horizon: int) -> FloatArray:
     """What each problem's regret is divided by."""
     if suite.averaged:
         return np.full(len(suite.bandits), bayes_optimal(horizon).regret)
-    if all(type(bandit) in _DIVERGENCES for bandit in suite.bandits):
+    if all(type(bandit) in DIVERGENCES for bandit in suite.bandits):
         return np.array([lai_robbins(bandit, horizon) for bandit in suite.bandits])
     units = np.asarray(data.cumulative_regret.sel(policy="Thompson sampling").isel(time=-1).values)
     if not (units > 0.0).all():

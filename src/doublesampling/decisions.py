@@ -180,10 +180,15 @@ def _at_once(policy: Any, law: int, parameters: FloatArray, words: NDArray[np.ui
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(rows, starts))
     if arms > 2:
-        first_of_ties = settings[2] > 0.0
-        for i in range(count):
-            propensities[i] = entry_points.mode_propensities(int(chosen[i, 1]), p[i], first_of_ties)
+        propensities = _mode_propensities(chosen[:, 1], p, settings[2] > 0.0)
     return Decisions(chosen[:, 0], p, chosen[:, 1], votes, propensities, words, policy)
+
+
+def _mode_propensities(numbers: IntArray, p: FloatArray, first_of_ties: bool) -> FloatArray:
+    """Return the propensities of modes, float array (decision, arm), once for each pair of N and p that occurs."""
+    rows, which = np.unique(np.column_stack([numbers, p]), axis=0, return_inverse=True)
+    found = [entry_points.mode_propensities(int(row[0]), row[1:], first_of_ties) for row in rows]
+    return np.stack(found)[which.ravel()]
 
 
 def _one_by_one(policy: Any, belief: Any, states: Any, contexts: Any, words: NDArray[np.uint64]) -> Decisions:

@@ -69,6 +69,12 @@ class LogError(DoubleSamplingError, ValueError):
     code = "log"
 
 
+class PropensityError(LogError):
+    """Propensities so small that no estimate from the log is valid; the message names the floor that would do."""
+
+    code = "propensity"
+
+
 class MissingExtraError(DoubleSamplingError, ImportError):
     """Something that is installed separately is not there."""
 

@@ -158,7 +158,7 @@ def read_log(
     """
     if features is not None and context:
         raise LogError("A log takes context= or features=, not both.")
-    table = _read_table(path)
+    table = read_table(path)
     as_exported = arm == "arm" and reward == "reward" and propensity in (None, "propensity") and not context
     if as_exported and all(name in table.columns for name in _EXPORT):
         return _from_export(table, features)
@@ -171,7 +171,7 @@ def read_log(
         raise LogError(f"Row {row}, column {arm!r}: missing. Fill it in, or drop the row.")
     contexts = None
     if context:
-        contexts = np.column_stack([_context_column(name, table[name]) for name in context])
+        contexts = np.column_stack([context_column(name, table[name]) for name in context])
     if features is not None:
         contexts = _encoded(features, table)
     given = None if propensity is None else table[propensity].to_numpy()
@@ -179,7 +179,8 @@ def read_log(
     return _make(table[arm].tolist(), table[reward].to_numpy(), given, contexts, called, ones=features is None)
 
 
-def _read_table(path: object) -> "pd.DataFrame":
+def read_table(path: object) -> "pd.DataFrame":
+    """Return the rows of a CSV, Parquet or JSON Lines file."""
     if not isinstance(path, (str, os.PathLike)):
         raise LogError(f"A log is read from a file, got {checks.shown(path)}. Write its name.")
     pandas = import_module("pandas")  # heavy, and only for files
@@ -198,8 +199,8 @@ def _read_table(path: object) -> "pd.DataFrame":
         raise LogError(f"The log {str(file)!r} is not a table: {problem}.") from None
 
 
-def _context_column(name: str, values: Any) -> FloatArray:
-    """One number per row, or a list of numbers as JSON in each, float array (row, number)."""
+def context_column(name: str, values: Any) -> FloatArray:
+    """Return one number per row, or the list of numbers that each cell holds as JSON, float array (row, number)."""
     if any(isinstance(value, Mapping) or str(value).lstrip().startswith("{") for value in values):
         raise LogError(
             f"Column {name!r} holds records. Pass features=, those of the experiment: "
@@ -250,7 +251,7 @@ def _from_export(table: "pd.DataFrame", features: Features | None) -> Log:
         if features is not None:
             contexts = _encoded(features, [_record(i, value) for i, value in enumerate(known["context"])])
         else:
-            contexts = _context_column("context", known["context"])
+            contexts = context_column("context", known["context"])
     codes = known["arm"].to_numpy().astype(np.int64)
     log = _checked(tuple(names), codes, known["reward"], known["propensity"], contexts, Columns(), features is None)
     return Log(log.names, log.arms, log.rewards, log.propensities, log.contexts, len(table) - len(known))

@@ -34,6 +34,8 @@ FloatArray = NDArray[np.float64]
 
 FEWEST = 30
 """Rows, or effective rows, below which no interval is given."""
+COVERED = 0.05
+"""How far, beyond chance, the mean weight may be from 1 before an adaptive log is said not to cover a policy."""
 _OFTEN = 256  # rows between two reports of progress
 
 
@@ -88,13 +90,23 @@ def evaluate(
     level, seed = checks.within("level", level, 0.5, 0.9999), checks.seed(seed)
     ips, dr, weights = _weighed(policy, log, belief, seed, progress)
     accepted = _replayed(policy, log, belief, seed, progress)
+    covered = _is_covered(weights)
+    usable = covered or not log.adaptive
     found = Evaluation(
-        _worth(accepted, np.ones(accepted.size), level), _worth(ips, weights, level), _worth(dr, weights, level)
+        _worth(accepted, np.ones(accepted.size), level),
+        _worth(ips, weights, level, usable),
+        _worth(dr, weights, level, usable),
     )
-    return Evaluation(found.replay, found.ips, found.dr, _warnings(log, found))
+    return Evaluation(found.replay, found.ips, found.dr, _warnings(log, found, covered, float(weights.mean())))
 
 
-def _warnings(log: Log, found: Evaluation) -> tuple[str, ...]:
+def _is_covered(weights: FloatArray) -> bool:
+    """Return whether the log plays what the policy would play: then the weights average to 1, whatever was learned."""
+    error = float(weights.std(ddof=1) / math.sqrt(weights.size)) if weights.size > 1 else math.inf
+    return abs(float(weights.mean()) - 1.0) <= COVERED + 2.0 * error
+
+
+def _warnings(log: Log, found: Evaluation, covered: bool, weight: float) -> tuple[str, ...]:
     """What the reader of the estimates has to know."""
     said = []
     if found.replay.rows < FEWEST:
@@ -102,10 +114,16 @@ def _warnings(log: Log, found: Evaluation) -> tuple[str, ...]:
     if found.ips.effective < FEWEST:
         rows = f"{found.ips.effective:.0f} rows' worth, fewer than {FEWEST}"
         said.append(f"ips and dr rest on {rows}: a few large weights decide them, no interval.")
-    if log.adaptive:
+    if not covered:
+        none = ", no interval" if log.adaptive else ""
         said.append(
-            "the log was made by a policy that learned (its propensities change): normal intervals cover less than "
-            "they say on such logs."
+            f"the weights of ips and dr average {weight:.2f} and should average 1: the log hardly ever plays what this "
+            f"policy would play{none}. A floor under the propensities of the log would have been needed."
+        )
+    elif log.adaptive:
+        said.append(
+            "the log was made by a policy that learned (its propensities change): intervals hold in large samples "
+            "where its propensities do not become small. To compare arms, use ds.analyse."
         )
     return tuple(said)
 
@@ -190,12 +208,13 @@ def _weighed(
     return ips, dr, weights
 
 
-def _worth(terms: FloatArray, weights: FloatArray, level: float) -> Worth:
-    """The mean of terms, each unbiased given those before it, and an interval by the normal law."""
+def _worth(terms: FloatArray, weights: FloatArray, level: float, usable: bool = True) -> Worth:
+    """The mean of terms, each unbiased given those before it, and an interval by the Student law of so many rows."""
     total = float((weights**2).sum())
     effective = float(weights.sum() ** 2 / total) if total > 0.0 else 0.0
     mean = float(terms.mean()) if terms.size else math.nan
-    if effective < FEWEST:
+    if effective < FEWEST or not usable:
         return Worth(mean, math.nan, math.nan, terms.size, effective)
-    reach = float(stats.norm.isf((1.0 - level) / 2.0) * terms.std(ddof=1) / math.sqrt(terms.size))
+    quantile = stats.t.isf((1.0 - level) / 2.0, effective - 1.0)
+    reach = float(quantile * terms.std(ddof=1) / math.sqrt(terms.size))
     return Worth(mean, mean - reach, mean + reach, terms.size, effective)

@@ -13,6 +13,7 @@ from typing import Any, NoReturn, cast
 
 from doublesampling import __version__
 from doublesampling.cli.experiment_options import add_db, add_experiment
+from doublesampling.cli.report_options import add_reports
 from doublesampling.cli.service_options import add_key, add_serve
 from doublesampling.cli.trial_options import add_trial
 from doublesampling.errors import DoubleSamplingError
@@ -78,6 +79,7 @@ def parser() -> argparse.ArgumentParser:
     add_trial(commands, _load("trial"), _Help)
     add_experiment(commands, _load("experiment"), _Help)
     add_db(commands, _load("db"), _Help)
+    add_reports(commands, _load, _Help)
     add_serve(commands, _load("serve"), _Help)
     add_key(commands, _load("key"), _Help)
     return main_parser

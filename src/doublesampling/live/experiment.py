@@ -10,7 +10,7 @@ from doublesampling import checks
 from doublesampling.allocation import Allocation
 from doublesampling.errors import SettingError
 from doublesampling.features import ContextLike, ContextsLike
-from doublesampling.live import asking, changes, telling
+from doublesampling.live import analysing, asking, changes, telling
 from doublesampling.live.contexts import each_context
 from doublesampling.live.deciding import check_decidable
 from doublesampling.live.design import CreateOptions, Design, check_options, check_text, make_design
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Experiment(NotebookView):
+class Experiment(NotebookView, analysing.Analysed):
     """A live experiment in a store that several processes or machines can share.
 
     ``create`` makes a new experiment, ``load`` opens a stored one. ``storage`` is ``sqlite:///file`` or
@@ -50,10 +50,9 @@ class Experiment(NotebookView):
     def __init__(self, session: Session) -> None:
         if not isinstance(session, Session):
             raise SettingError(
-                f"Experiment({checks.shown(session)}) does not open an experiment. Use Experiment.load(name, "
-                "storage=...) for one that exists, Experiment.create(name, arms=[...], storage=...) for a new one."
+                f"Experiment({checks.shown(session)}) opens nothing. Use Experiment.load(name) or .create(name)."
             )
-        self.session = session  # for the other modules of this package
+        self.session, self._followed = session, {}
 
     @classmethod
     def create(

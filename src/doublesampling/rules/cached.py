@@ -42,7 +42,7 @@ def kept(function: Callable[P, R]) -> Callable[P, R]:
     if SIMULATED:
         return function
     function = digest_name(function)
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
     try:
         compiled = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # no folder to keep machine code in: compile anew in each process

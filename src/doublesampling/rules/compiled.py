@@ -10,6 +10,8 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
 
+from doublesampling.rules import linked_rules
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -22,6 +24,7 @@ _OPTIONS: dict[str, Any] = {
     "nogil": True,
     "no_cpython_wrapper": True,
     "no_cfunc_wrapper": True,
+    **linked_rules.OPTIONS,
 }
 
 

@@ -23,7 +23,9 @@ from doublesampling.service.routes import (
     outcomes,
     overview,
     replay,
+    reports,
     results,
+    sequence,
     simulations,
     units,
 )
@@ -35,7 +37,8 @@ from doublesampling.service.state import ServiceState
 STATIC = Path(__file__).parent / "static"
 _ABOUT = "Live experiments that choose arms by double sampling: ask for a decision, then tell its outcome."
 _ROUTES = (
-    experiments, catalog, arms, decisions, outcomes, units, overview, results, replay, audit, export, simulations,
+    experiments, catalog, arms, decisions, outcomes, units, overview, results, sequence, replay, audit, export,
+    reports, simulations,
 )  # fmt: skip
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     "4XX": {

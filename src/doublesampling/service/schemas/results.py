@@ -133,6 +133,27 @@ class Series(BaseModel):
     complete: bool
 
 
+class SequencePoint(BaseModel):
+    """A confidence sequence after some outcomes; ends are null where nothing can be said yet."""
+
+    outcomes: int
+    estimate: float | None
+    low: float | None
+    high: float | None
+
+
+class SequenceView(BaseModel):
+    """A confidence sequence of an arm's mean or of a difference: all intervals hold together with this confidence."""
+
+    version: str
+    contrast: list[int] = Field(description="the arm, and the arm that is subtracted")
+    level: float
+    method: Literal["asymptotic", "empirical-bernstein"]
+    pending: int = Field(description="decisions whose outcome is awaited")
+    reason: str | None = Field(description="why there is no interval now; null where there is one")
+    points: list[SequencePoint]
+
+
 class Delays(BaseModel):
     """Delays between decisions and outcomes, in seconds, over the latest decisions."""
 

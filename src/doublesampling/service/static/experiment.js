@@ -8,7 +8,7 @@ import { ask, busy, clock, count, field, fill, h, named, setColoured, toast } fr
 import { healthCard } from "./health.js";
 import { logCard } from "./log.js";
 import { pendingCard } from "./pending.js";
-import { allocationPlan, bestPlan, candidatesPlan, chooseArms, densityPlan } from "./plans.js";
+import { allocationPlan, bestPlan, candidatesPlan, chooseArms, densityPlan, sequencePlan } from "./plans.js";
 
 const PACE = 3000; // milliseconds between two polls
 const OFTEN = 3, SPAN = 30000; // charts and lists are loaded at most OFTEN times within SPAN milliseconds
@@ -71,10 +71,11 @@ function build(state) {
     new Chart("Allocation", "Share of each arm among the decisions made around that time.", () => allocationPlan(state.series, state.chosen, options())),
     new Chart("N, candidates drawn", "How many candidates a decision drew: 1 is Thompson sampling, many is close to greedy.", () => candidatesPlan(state.series, options())),
     new Chart("Posterior densities", "The current posterior of each arm's expected reward.", () => densityPlan(state.posterior, state.chosen)),
+    new Chart("Difference, valid at any time", "An interval appears when each arm has enough outcomes.", () => sequencePlan(state.sequence, state.view.arms.map((arm) => arm.name))),
   ];
   const asking = state.me.can("ask") ? askCard(state) : null;
   const pending = pendingCard(state), log = logCard(state), health = healthCard(state, pending);
-  const happened = h("div", {}), series = new Watched(), posterior = new Watched();
+  const happened = h("div", {}), series = new Watched(), posterior = new Watched(), sequence = new Watched();
   const element = h("div", { class: "page" }, head,
     h("section", { class: "card", "aria-label": "Arms" }, summary, choices.element, arms, doubt),
     h("div", { class: "grid work" }, asking?.element, pending.element),
@@ -104,9 +105,20 @@ function build(state) {
     charts[3].draw();
     return posterior.version;
   }
+  // The arm that is most probably the best, or the next one, compared with the reference of the table.
+  function compared() {
+    const ranked = state.overview.arms.filter((arm) => arm.active).sort((a, b) => b.probability_optimal - a.probability_optimal || a.arm - b.arm);
+    const named = state.overview.arms.find((arm) => arm.name === state.overview.reference) ?? ranked[1] ?? ranked[0];
+    return `arm=${(ranked.find((arm) => arm.arm !== named.arm) ?? named).arm}&reference=${named.arm}`;
+  }
+  async function drawSequence(fresh) {
+    state.sequence = await sequence.look(`${at(state.name)}/sequence?${compared()}`, fresh) ?? state.sequence;
+    charts[4].draw();
+    return sequence.version;
+  }
   // Whether all responses are as new as the overview; under load some are older and are requested again.
   async function draw(fresh) {
-    const versions = await Promise.all([drawSeries(fresh), drawDensities(fresh), begun ? pending.update(fresh) : pending.begin(), log.update(fresh), health.update()]);
+    const versions = await Promise.all([drawSeries(fresh), drawDensities(fresh), drawSequence(fresh), begun ? pending.update(fresh) : pending.begin(), log.update(fresh), health.update()]);
     begun = true;
     return versions.every((version) => !version || version === state.view.results.version);
   }
@@ -201,5 +213,11 @@ function exports(state) {
     };
     return h("a", { href: path, download: `${state.name}.${form}`, onclick: state.me.keyless ? undefined : save }, form);
   };
-  return h("span", { class: "exports" }, "Export ", link("csv"), " ", link("jsonl"), " ", link("parquet"));
+  const page = (kind, text) => {
+    const path = `${at(state.name)}/${kind}.html`;
+    const save = (event) => { event.preventDefault(); download(path, `${state.name}-${kind}.html`).catch((error) => toast(error.message, true)); };
+    return h("a", { href: path, download: `${state.name}-${kind}.html`, title: text, onclick: state.me.keyless ? undefined : save }, kind);
+  };
+  return h("span", { class: "exports" }, "Export ", link("csv"), " ", link("jsonl"), " ", link("parquet"), " · ",
+    page("protocol", "The design as a document"), " ", page("report", "What happened and what it says, as a document"));
 }

@@ -90,6 +90,22 @@ export function allocationPlan(series, chosen, { byDate = false } = {}) {
     bands: order.slice(0, -1).map((_, i) => ({ series: [i + 1, i + 2] })) };
 }
 
+// A band that may be looked at after every outcome. Axes start where there is an interval.
+export function sequencePlan(sequence, names) {
+  const points = (sequence?.points ?? []).filter((p) => p.low !== null && p.high !== null);
+  if (points.length < 2) return null;
+  const [arm, reference] = sequence.contrast, percent = Math.round(100 * sequence.level), edge = { width: 1, value: signedValue };
+  const title = reference === undefined ? shorten(names[arm]) : `${shorten(names[arm])} − ${shorten(names[reference])}`;
+  return { x: "outcome", y: "difference", range: (_, low, high) => [Math.min(low, -0.01), Math.max(high, 0.01)],
+    data: [points.map((p) => p.outcomes), points.map((p) => p.high), points.map((p) => p.low), points.map((p) => p.estimate), points.map(() => 0)],
+    series: [line(arm, `highest, ${percent} %`, edge), line(arm, `lowest, ${percent} %`, edge), line(arm, title, { value: signedValue }),
+      { label: "no difference", stroke: () => fade("--dim", 100), width: 1, dash: [4, 4], points: { show: false }, value: () => "0" }],
+    bands: [{ series: [1, 2], fill: () => faint(arm, 22) }],
+    note: `${title}: all these intervals hold together with ${percent} % confidence, however often one looks.${sequence.reason ? ` None now: ${sequence.reason}` : ""}` };
+}
+
+const signedValue = (_, v) => (v === null || v === undefined ? "–" : `${v >= 0 ? "+" : "−"}${Math.abs(v).toFixed(3)}`);
+
 export function densityPlan(posterior, chosen) {
   const every = (posterior?.arms ?? []).filter((arm) => arm.density && arm.active);
   if (!every.length) return null;

@@ -1,0 +1,83 @@
+"""When an estimate may be trusted: refuse vanishing propensities, and say in words what a result rests on."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from doublesampling.errors import PropensityError
+from doublesampling.inference.decision_log import DecisionLog, IntArray
+
+FEWEST_OUTCOMES = 5
+"""Outcomes of an arm below which no interval is given."""
+ENOUGH = 10.0
+"""Decisions that a floor gives each arm at least, in expectation, where coverage was measured to hold."""
+
+
+class Support(NamedTuple):
+    """The rows on which an estimate rests."""
+
+    rows: IntArray
+    """Row numbers, with an outcome and with every arm of the contrast available."""
+    least: float
+    """The least propensity of an arm of the contrast in these rows."""
+    unavailable: int
+    """Rows with an outcome where an arm of the contrast was not available."""
+
+
+def enough_floor(rows: int, arms: int) -> float:
+    """Return the floor that would have given every arm ``ENOUGH`` decisions in expectation, rounded up."""
+    wanted = min(ENOUGH / rows, 1.0 / arms)
+    digits = 1 - math.floor(math.log10(wanted))
+    return min(math.ceil(wanted * 10.0**digits - 1e-9) / 10.0**digits, 1.0 / arms)
+
+
+def find_support(log: DecisionLog, arms: tuple[int, ...]) -> Support:
+    """Return the rows that an estimate may use; raise PropensityError where they cannot carry one."""
+    shares = log.propensities[:, list(arms)]
+    open_ = (shares > 0.0).all(axis=1)
+    rows = np.flatnonzero(open_ & log.observed)
+    unavailable = int((log.observed & ~open_).sum())
+    title, floor = log.title(arms), enough_floor(log.arms.size, len(log.names))
+    remedy = (
+        f"A floor of {floor:g} under the propensity of every arm would have been enough for {log.arms.size} decisions "
+        f"(ds.Allocation(floor={floor:g}))."
+    )
+    if unavailable and not _one_stretch(open_):
+        raise PropensityError(
+            f"An arm of {title} had propensity 0 in {unavailable} rows, off and on: these decisions tell nothing about "
+            f"it, and why they came lies in the data, so no estimate from this log is valid. {remedy}"
+        )
+    for arm in arms:
+        known = int((log.arms[rows] == arm).sum())
+        if known < FEWEST_OUTCOMES:
+            raise PropensityError(
+                f"Arm {log.names[arm]!r} has {known} usable outcomes, fewer than {FEWEST_OUTCOMES}: too few for an "
+                f"interval. {remedy}"
+            )
+    least = float(shares[rows].min())
+    return Support(rows, least, unavailable)
+
+
+def check_propensities_last(log: DecisionLog, arms: tuple[int, ...], support: Support) -> None:
+    """Raise PropensityError where an arm's propensity falls below one expected decision in the whole log."""
+    needed = 1.0 / support.rows.size
+    if support.least >= needed * (1.0 - 1e-9):
+        return
+    shares = log.propensities[support.rows][:, list(arms)]
+    row, column = np.unravel_index(int(shares.argmin()), shares.shape)
+    floor = enough_floor(log.arms.size, len(log.names))
+    raise PropensityError(
+        f"The propensity of arm {log.names[arms[int(column)]]!r} falls to {support.least:.2g} (row "
+        f"{support.rows[row] + 1} of {log.arms.size}), below 1 / {support.rows.size}. The log all but stops playing "
+        "this arm, for reasons that lie in its own outcomes: estimates are skewed and no interval holds its level. "
+        f"A floor of {floor:g} under the propensity of every arm would have been enough for {log.arms.size} decisions "
+        f"(ds.Allocation(floor={floor:g})). From this log, only ds.sequence(..., method='empirical-bernstein') is "
+        "valid."
+    )
+
+
+def _one_stretch(open_: Any) -> bool:
+    """Whether the rows in which all arms were available follow each other: an arm was added, or dropped for good."""
+    changes = np.flatnonzero(np.diff(np.concatenate([[0], open_.astype(np.int8), [0]])))
+    return changes.size <= 2

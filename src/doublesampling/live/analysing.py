@@ -1,0 +1,81 @@
+"""Estimates and confidence sequences of a live experiment, valid although its policy chose the data."""
+
+from collections.abc import Sequence as Listed
+from typing import TYPE_CHECKING, Any
+
+from doublesampling import checks
+from doublesampling.errors import ArmError
+from doublesampling.live.session import Session
+
+if TYPE_CHECKING:
+    from doublesampling.inference import Analysis, Sequence
+    from doublesampling.live.queries.outcome_scores import OutcomeScores
+
+Contrast = int | str | Listed[int | str]
+_FOLLOWED = 100  # sequences that an open experiment keeps
+
+
+class Analysed:
+    """The analyses of an experiment; ``Experiment`` inherits them."""
+
+    session: Session
+    _followed: dict[tuple[Any, ...], "OutcomeScores"]
+
+    def analyse(
+        self, contrast: Contrast = (1, 0), method: str = "aw-aipw", level: float = 0.95, **settings: Any
+    ) -> "Analysis":
+        """Estimate the mean reward of an arm, or the difference of two, with a confidence interval.
+
+        ``contrast`` names two arms, such as ("20 mg", "placebo"), or one. See ``ds.analyse`` for the methods and the
+        other settings. Decisions whose outcome is not known are counted and left out; history is not used.
+        """
+        from doublesampling.inference import analyse
+
+        return analyse(self, contrast, method, level, **settings)
+
+    def sequence(
+        self,
+        contrast: Contrast = (1, 0),
+        level: float = 0.95,
+        *,
+        method: str = "asymptotic",
+        optimal_at: float | None = None,
+        bounds: tuple[float, float] = (0.0, 1.0),
+    ) -> "Sequence":
+        """Return a confidence sequence: intervals that hold together, however often anyone looks.
+
+        Outcomes count in the order in which they were told; only new ones are read. ``optimal_at`` is by default the
+        policy's horizon, or 500. See ``ds.ConfidenceSequence`` for the methods. The result has at most 1025 points.
+        """
+        from doublesampling.inference import ConfidenceSequence, Sequence
+        from doublesampling.live.queries.outcome_scores import OutcomeScores, to_arrays
+
+        current = self.session.read_state()
+        arms = _indices(contrast, current.arms)
+        at = float(self.session.design.usual_horizon) if optimal_at is None else optimal_at
+        key = (arms, level, method, at, tuple(bounds))
+
+        def make(count: int) -> ConfidenceSequence:
+            return ConfidenceSequence(count, arms, level, method=method, optimal_at=at, bounds=bounds)
+
+        if key not in self._followed:
+            make(len(current.arms))  # refuses wrong settings before anything is read
+            self._followed[key] = OutcomeScores(self.session, make)
+            while len(self._followed) > _FOLLOWED:
+                del self._followed[next(iter(self._followed))]
+        points, reason = self._followed[key].read(len(current.arms))
+        outcomes, estimate, low, high = to_arrays(points)
+        title = " - ".join(current.arms[arm] for arm in arms)
+        pending = current.decisions - int(outcomes[-1])
+        return Sequence(estimate, low, high, outcomes, method, level, title, pending, 0, reason)
+
+
+def _indices(contrast: Contrast, names: tuple[str, ...]) -> tuple[int, ...]:
+    """The arms of a contrast by index."""
+    given = (contrast,) if isinstance(contrast, int | str) else tuple(contrast)
+    found = []
+    for each in given:
+        if isinstance(each, str) and each not in names:
+            raise ArmError(f"There is no arm {each!r}. The arms are {', '.join(map(repr, names))}.")
+        found.append(names.index(each) if isinstance(each, str) else checks.arm_index(each, len(names)))
+    return tuple(found)
