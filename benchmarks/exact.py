@@ -1,4 +1,4 @@
-"""Print the tables of docs/exact.md: policies above the Bayes optimum, and what a z-test makes of adaptive trials.
+"""Print the tables of docs/explanation/exact.md: policies above the Bayes optimum, and z-tests of adaptive trials.
 
 python benchmarks/exact.py            # T = 60, 100, 200: about a minute on two cores
 python benchmarks/exact.py 60 500     # other horizons

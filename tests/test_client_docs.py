@@ -1,4 +1,4 @@
-"""The Python blocks of docs/client.md run, in order, against a service in this process."""
+"""The Python blocks of docs/how-to/client.md run, in order, against a service in this process."""
 
 import builtins
 import re

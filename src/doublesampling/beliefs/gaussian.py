@@ -196,7 +196,7 @@ class LinearGaussian(WithContext, _NormalInverseGamma):
 
     Contexts are used as they come: x^T w has no constant of its own, so put a 1 first if arms differ by an intercept;
     scale numbers to about mean 0 and standard deviation 1; give categories one column each of 0 and 1 (one-hot). With
-    ``features=ds.Features(...)`` contexts may be records, and all of this is done for you (docs/features.md).
+    ``features=ds.Features(...)`` contexts may be records, and all of this is done for you (docs/how-to/features.md).
 
     >>> belief = LinearGaussian(arms=2, dimension=2)
     >>> state = belief.update(belief.prior(), arm=0, reward=1.1, context=[1.0, 0.0])

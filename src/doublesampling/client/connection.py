@@ -133,6 +133,15 @@ def connect(
     ``key`` is an API key of the service. ``timeout`` is the time for one attempt, in seconds; a request that fails is
     tried again for ``retry_for`` seconds. ``verify`` may name a file with certificates to trust. ``transport`` is a
     transport of httpx2, for tests. Needs the extra ``client``.
+
+    docs/how-to/client.md shows a session. An address that is none is refused before anything is sent:
+
+    >>> import doublesampling as ds
+    >>> try:
+    ...     ds.connect("trials.example", key="ds_...")
+    ... except ds.DoubleSamplingError as error:
+    ...     print(error)
+    url must be the address of a service such as https://trials.example, got 'trials.example'.
     """
     made = Connection(
         ConnectionSettings(url=url, key=key, timeout=timeout, retry_for=retry_for, verify=verify, transport=transport)
@@ -157,6 +166,10 @@ def connect_async(
     """Return a connection for asyncio: ``await ds.connect_async(...)``, or ``async with ds.connect_async(...)``.
 
     Arguments are those of ``connect``; the address and the key are checked when it is awaited or entered.
+
+    >>> import doublesampling as ds
+    >>> ds.connect_async("https://trials.example", key="ds_...")
+    AsyncConnection('https://trials.example')
     """
     return AsyncConnection(
         ConnectionSettings(url=url, key=key, timeout=timeout, retry_for=retry_for, verify=verify, transport=transport)

@@ -30,8 +30,8 @@ class FiniteHorizonGittins(CompiledPolicy):
 
     The index of an arm is the known reward per play that is worth as much as the arm itself when ``horizon`` ends all
     decisions: an arm that is little known has a higher one than its mean says, the more so the more decisions are left.
-    With two arms it loses less than half a per cent more than the Bayes-optimal policy (docs/exact.md). With
-    ``epsilon`` a share of the decisions is drawn uniformly, so that every arm has a propensity above zero.
+    With two arms it loses less than half a per cent more than the Bayes-optimal policy (docs/explanation/exact.md).
+    With ``epsilon`` a share of the decisions is drawn uniformly, so that every arm has a propensity above zero.
 
     Simulations take indices from a table for horizons up to 500; decisions compute them.
 

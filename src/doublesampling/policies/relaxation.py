@@ -28,6 +28,12 @@ class InformationRelaxation(CompiledPolicy):
     posterior mean would then be the highest is played (Min, Maglaras and Moallemi, 2019). With many decisions left
     this is Thompson sampling, at the last decision it is greedy. Rewards of 0 and 1. Propensities are exact for two
     arms, and nan for more.
+
+    >>> import doublesampling as ds
+    >>> belief = ds.BetaBernoulli(arms=2)
+    >>> state = belief.update_batch(belief.prior(), arms=[0, 0, 1, 1], rewards=[0, 1, 1, 1])
+    >>> ds.decide(ds.InformationRelaxation(horizon=5), belief, state, seed=1).propensities.tolist()
+    [0.0, 1.0]
     """
 
     kind: ClassVar[int] = kinds.RELAXATION

@@ -120,7 +120,7 @@ class Trial:
         return simulate(self, truths, realizations, equal=equal, **run)
 
     def exact(self, thetas: Any, *, alpha: float = 0.05, equal: bool = True, threads: int | None = None) -> xr.Dataset:
-        """Return the exact operating characteristics of a design with two binary arms; see docs/exact.md.
+        """Return the exact operating characteristics of a design with two binary arms; see docs/explanation/exact.md.
 
         ``thetas`` lists pairs of success probabilities; a dictionary names them. Variables are those of ``simulate``,
         without Monte Carlo errors, and ``rejection_rate``, that of a two-sided z-test of level ``alpha`` at the end.
@@ -137,7 +137,7 @@ class Trial:
     def exact_test(
         self, successes: Any, failures: Any, *, statistic: Any = "z", alternative: str = "two-sided"
     ) -> "ExactTest":
-        """Return the exact test that two binary arms are equal, given how this design allocates; see docs/exact.md.
+        """Return the exact test that two binary arms are equal, given how this design allocates.
 
         ``successes`` and ``failures`` are those of both arms at the end. ``alternative="greater"``: the second arm is
         the better one.
