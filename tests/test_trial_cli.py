@@ -60,6 +60,7 @@ def test_a_design_is_calibrated(design, tmp_path, capsys):
     assert "type I error" in capsys.readouterr().out
     stopping = ds.Trial.read(out).stopping
     assert stopping is not None
+    assert isinstance(stopping.superiority, float)
     assert stopping.inferiority == pytest.approx(1.0 - stopping.superiority)
     assert main(["trial", "calibrate", str(design), "--null", "0.3", "0.3", "0.3", "--out", str(out)]) == 1
     assert "would overwrite" in capsys.readouterr().err

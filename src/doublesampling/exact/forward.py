@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.allocation import Allocation, Arms
+from doublesampling.allocation import Allocation
+from doublesampling.arm_shares import Arms
 from doublesampling.checks import shown
 from doublesampling.engine.families.beta import FAMILY
 from doublesampling.engine.families.common import PackedPolicy, PackedProblem
