@@ -257,6 +257,14 @@ class TestVanishingPropensities:
         assert (found.unavailable, found.rows) == (20, 40)
         assert "dropped" in found.trust
 
+    def test_an_arm_whose_propensity_vanishes_to_zero_was_not_dropped(self):
+        rows = 400
+        p = np.where(np.arange(rows) < 60, 0.5, np.where(np.arange(rows) < 90, 0.012, 0.0))
+        arms = np.where(np.arange(rows) < 60, np.arange(rows) % 2, 0)
+        log = frame(arms, np.arange(rows) % 3 == 0, np.column_stack([1.0 - p, p]))
+        with pytest.raises(PropensityError, match="floor"):
+            ds.analyse(log, (1, 0))
+
 
 def test_unknown_outcomes_are_counted_and_bounded():
     arms, rewards, shares = small_log()
