@@ -237,6 +237,12 @@ class TestVanishingPropensities:
                 ds.analyse(log, (1, 0), method)
         assert "Not valid" in ds.analyse(log, (1, 0), "naive").trust
 
+    def test_small_propensities_make_the_result_approximate(self):
+        arms, rewards, shares = small_log()
+        shares = shares.copy()
+        shares[arms == 1] = [0.02, 0.6, 0.38]
+        assert "Approximate" in ds.analyse(frame(arms, rewards, shares), (1, 0)).trust
+
     def test_zeros_off_and_on_are_refused(self):
         arms, rewards, shares = small_log()
         shares = shares.copy()
