@@ -185,6 +185,8 @@ def check_package(logs: Logs, arms: tuple[int, ...], some: int = 3) -> None:
         )  # fmt: skip
         for method in METHODS:
             one = Logs(logs.arms[i : i + 1], logs.rewards[i : i + 1], logs.shares[i : i + 1])
+            if not usable(one, arms)[0]:
+                continue
             mine = estimate(one, arms, method)
             name, _, kind = method.partition(", ")
             try:

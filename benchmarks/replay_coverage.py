@@ -145,7 +145,8 @@ def main() -> None:
                     given = np.isfinite(mine[:, 1])
                     truth, low, high = mine[given, :3].T
                     share = f" ({given.mean():.0%})" if not given.all() else ""
-                    cells.append(f"{((low <= truth) & (truth <= high)).mean():.1%}{share}")
+                    held = f"{((low <= truth) & (truth <= high)).mean():.1%}" if given.any() else "no interval"
+                    cells.append(f"{held}{share}")
                 rows = np.array([row[5] for row in found if row[0] == target and row[1] == "replay"])
                 low, middle, high = np.percentile(rows, [5, 50, 95])
                 print(

@@ -237,6 +237,12 @@ class TestVanishingPropensities:
                 ds.analyse(log, (1, 0), method)
         assert "Not valid" in ds.analyse(log, (1, 0), "naive").trust
 
+    def test_small_propensities_make_the_result_approximate(self):
+        arms, rewards, shares = small_log()
+        shares = shares.copy()
+        shares[arms == 1] = [0.02, 0.6, 0.38]
+        assert "Approximate" in ds.analyse(frame(arms, rewards, shares), (1, 0)).trust
+
     def test_zeros_off_and_on_are_refused(self):
         arms, rewards, shares = small_log()
         shares = shares.copy()
@@ -256,6 +262,14 @@ class TestVanishingPropensities:
         assert found.estimate == pytest.approx(before.estimate)
         assert (found.unavailable, found.rows) == (20, 40)
         assert "dropped" in found.trust
+
+    def test_an_arm_whose_propensity_vanishes_to_zero_was_not_dropped(self):
+        rows = 400
+        p = np.where(np.arange(rows) < 60, 0.5, np.where(np.arange(rows) < 90, 0.012, 0.0))
+        arms = np.where(np.arange(rows) < 60, np.arange(rows) % 2, 0)
+        log = frame(arms, np.arange(rows) % 3 == 0, np.column_stack([1.0 - p, p]))
+        with pytest.raises(PropensityError, match="floor"):
+            ds.analyse(log, (1, 0))
 
 
 def test_unknown_outcomes_are_counted_and_bounded():

@@ -60,8 +60,13 @@ def find_support(log: DecisionLog, arms: tuple[int, ...]) -> Support:
 
 
 def check_propensities_last(log: DecisionLog, arms: tuple[int, ...], support: Support) -> None:
-    """Raise PropensityError where an arm's propensity falls below one expected decision in the whole log."""
+    """Raise PropensityError where an arm's propensity falls below one expected decision in the whole log.
+
+    An arm that became unavailable must have had more until then: otherwise its propensity may have vanished to 0.
+    """
     needed = 1.0 / support.rows.size
+    if support.unavailable:
+        needed = max(needed, 0.5 * min(ENOUGH / log.arms.size, 1.0 / len(log.names)))
     if support.least >= needed * (1.0 - 1e-9):
         return
     shares = log.propensities[support.rows][:, list(arms)]
@@ -69,7 +74,7 @@ def check_propensities_last(log: DecisionLog, arms: tuple[int, ...], support: Su
     floor = enough_floor(log.arms.size, len(log.names))
     raise PropensityError(
         f"The propensity of arm {log.names[arms[int(column)]]!r} falls to {support.least:.2g} (row "
-        f"{support.rows[row] + 1} of {log.arms.size}), below 1 / {support.rows.size}. The log all but stops playing "
+        f"{support.rows[row] + 1} of {log.arms.size}), below {needed:.2g}. The log all but stops playing "
         "this arm, for reasons that lie in its own outcomes: estimates are skewed and no interval holds its level. "
         f"A floor of {floor:g} under the propensity of every arm would have been enough for {log.arms.size} decisions "
         f"(ds.Allocation(floor={floor:g})). From this log, only ds.sequence(..., method='empirical-bernstein') is "

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from doublesampling.inference.decision_log import DecisionLog
+from doublesampling.inference.trust import enough_floor
 
 if TYPE_CHECKING:
     from doublesampling.inference.analysis import Analysis
@@ -16,8 +17,8 @@ def trust(log: DecisionLog, arms: tuple[int, ...], found: "Analysis", limits: tu
     said = [_validity(log, found)]
     if found.effective_sample_size < FEW:
         said.append(
-            f"The interval rests on {found.effective_sample_size:.0f} outcomes' worth of one arm: a normal "
-            "approximation from so few may cover a few points less than its level."
+            f"The interval rests on {found.effective_sample_size:.0f} outcomes' worth of one arm: an "
+            "interval from so few may cover a few points less than its level."
         )
     if found.unavailable:
         said.append(
@@ -39,6 +40,12 @@ def _validity(log: DecisionLog, found: "Analysis") -> str:
         return "Valid: the propensities were the same at every decision."
     if not log.adaptive:
         return f"Valid in large samples: the propensities were the same at every decision ({least})."
+    floor = enough_floor(log.arms.size, len(log.names))
+    if found.method == "aw-aipw" and found.least_propensity < 0.9 * floor:
+        return (
+            f"Approximate: {least}, below {floor:g}, the floor that would have given each arm ten decisions. Where the "
+            "design has no floor, that this log is analysed at all is a result of its own outcomes: do not rely on it."
+        )
     if found.method == "aw-aipw":
         return f"Valid in large samples for adaptive data: {least}, over {found.rows} decisions."
     skewed = "inverse-propensity means" if found.method == "ips" else "equally weighted scores"
