@@ -1,7 +1,8 @@
 """Measure how often intervals of ds.analyse and ds.sequence hold the truth on simulated logs of adaptive policies.
 
-``python -m benchmarks.coverage`` prints every table of docs/inference.md; ``--logs 200`` is a rehearsal. The formulas
-are written here a second time, over many logs at once, and compared with ds.analyse and ds.sequence on some of them.
+``python -m benchmarks.coverage`` prints every table of docs/how-to/inference.md; ``--logs 200`` is a rehearsal. The
+formulas are written here a second time, over many logs at once, and compared with ds.analyse and ds.sequence on some
+of them.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Slow twins of ds.analyse and ds.sequence: the formulas of docs/inference.md as plain loops over rows."""
+"""Slow twins of ds.analyse and ds.sequence: the formulas of docs/how-to/inference.md as plain loops over rows."""
 
 import math
 

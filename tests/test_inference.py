@@ -301,7 +301,7 @@ def test_shifted_rewards_shift_the_estimate_and_nothing_else():
 
 
 def test_the_code_of_the_page_runs(capsys):
-    page = (Path(__file__).parent.parent / "docs" / "inference.md").read_text()
+    page = (Path(__file__).parent.parent / "docs" / "how-to" / "inference.md").read_text()
     (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     exec(block, {})
     printed = capsys.readouterr().out

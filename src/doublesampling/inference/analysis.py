@@ -28,7 +28,15 @@ WEIGHTS = ("constant", "stick-breaking")
 
 @dataclass(frozen=True)
 class Analysis:
-    """An estimate with its confidence interval, what it rests on, and in words when it may be trusted."""
+    """An estimate with its confidence interval, what it rests on, and in words when it may be trusted.
+
+    >>> import pandas as pd
+    >>> import doublesampling as ds
+    >>> log = pd.DataFrame({"arm": [0, 1] * 50, "reward": [0, 1, 1, 1] * 25, "propensity_0": 0.5, "propensity_1": 0.5})
+    >>> found = ds.analyse(log, contrast=(1, 0))
+    >>> round(found.estimate, 2), found.low < 0.5 < found.high, found.outcomes
+    (0.5, True, (50, 50))
+    """
 
     estimate: float
     low: float

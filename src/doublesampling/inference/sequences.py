@@ -60,6 +60,13 @@ def sequence(
 
     The arguments are those of ``ConfidenceSequence``, which gives the same intervals one outcome at a time; ``log`` is
     what ``analyse`` takes. Outcomes count in the order in which they were known.
+
+    >>> import pandas as pd
+    >>> import doublesampling as ds
+    >>> log = pd.DataFrame({"arm": [0, 1] * 50, "reward": [0, 1, 1, 1] * 25, "propensity_0": 0.5, "propensity_1": 0.5})
+    >>> found = ds.sequence(log, contrast=(1, 0))
+    >>> len(found.low), bool(found.low[-1] < 0.5 < found.high[-1])
+    (100, True)
     """
     found = read_decisions(log)
     arms = found.contrast(contrast)

@@ -36,7 +36,7 @@ def mixture_parameter(alpha: float, optimal_at: float) -> float:
     """Return ρ², with which the asymptotic sequence is narrowest after ``optimal_at`` scores of variance 1.
 
     >>> round(mixture_parameter(0.05, 100), 4)
-    0.0819
+    0.0821
     """
     found = special.lambertw(-(alpha**2) / math.e, -1)
     return float((-found.real - 1.0) / optimal_at)

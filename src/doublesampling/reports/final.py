@@ -27,6 +27,13 @@ def report(subject: Any, *, level: float = 0.95, reference: int | str = 0, repla
     """Return the report of an Experiment: flow, events, allocation, estimates, sensitivity and replay.
 
     Arms are compared with ``reference``. ``replay`` recomputes every decision; by default up to 20,000 of them.
+
+    >>> import doublesampling as ds
+    >>> exp = ds.Experiment.create("trial", arms=["placebo", "10 mg"], seed=7, storage="sqlite:///report.db")
+    >>> for unit in ["anna", "ben"]:
+    ...     outcome = exp.tell(exp.ask(unit=unit).id, 1.0)
+    >>> ds.report(exp).title
+    "Report of experiment 'trial'"
     """
     if not isinstance(subject, Experiment):
         raise SettingError("report takes an Experiment. Use ds.Experiment.load(name, storage=...).")

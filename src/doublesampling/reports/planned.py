@@ -30,6 +30,11 @@ def protocol(
 
     ``truths`` are scenarios, each with the assumed expected reward of every arm; the design is simulated on them and
     compared with equal allocation.
+
+    >>> import doublesampling as ds
+    >>> trial = ds.Trial(arms=["old", "new"], policy=ds.ThompsonSampling(), horizon=40)
+    >>> ds.protocol(trial).title
+    'Protocol of the trial'
     """
     design, name = _design(subject)
     title = f"Protocol of {name}"
