@@ -26,6 +26,8 @@ def policies(horizon: int) -> dict[str, Any]:
         "Thompson sampling": ds.ThompsonSampling(),
         "double sampling, the paper's N": ds.DoubleSampling(samples=None),
         "double sampling, horizon": ds.DoubleSampling(samples=None, horizon=horizon),
+        "double sampling, any time": ds.DoubleSampling.anytime(samples=None),
+        "double sampling, doubt": ds.DoubleSampling(samples=None, horizon=horizon, count="doubt"),
         "IMED": ds.IMED(),
         "epsilon-Thompson, 0.3": ds.EpsilonThompson(0.3),
         "top-two Thompson": ds.TopTwo(),

@@ -22,6 +22,7 @@ def policies(horizon: int) -> dict[str, object]:
         "Thompson sampling": ds.ThompsonSampling(),
         "double sampling, the paper's N": ds.DoubleSampling(samples=None),
         "double sampling, horizon": ds.DoubleSampling(samples=None, horizon=horizon),
+        "double sampling, any time": ds.DoubleSampling.anytime(samples=None),
         "greedy": ds.Greedy(),
     }
 

@@ -25,6 +25,7 @@ from doublesampling.client import (
     ServiceError,
     UnauthorizedError,
 )
+from doublesampling.live.design import CreateOptions
 from doublesampling.service.app import create_app
 from tests.client import connected, new_key, service
 from tests.service import HERE
@@ -61,9 +62,12 @@ class TestInterface:
         assert inspect.signature(later) == inspect.signature(remote)
 
     def test_an_experiment_is_created_with_the_same_arguments(self):
-        wanted = signature(ds.Experiment.create, {"storage", "actor"})
+        named = signature(ds.Experiment.create, {"storage", "options"})
+        options = {"units", "codes"}
+        assert options == set(CreateOptions.__annotations__) - {"actor"}
         for kind in (Connection, AsyncConnection):
-            assert signature(kind.create, {"self"}) == wanted
+            assert signature(kind.create, {"self", *options}) == named
+            assert options < set(signature(kind.create, set()))
 
 
 def live(exp: Any) -> list[Any]:
@@ -191,6 +195,13 @@ def test_names_of_any_kind(name, shared):
     assert exp.name == name == ds.Experiment.list(url)[-1]["name"]
     assert connection.load(name).summary()["outcomes"] == 1
     assert exp.decisions()["unit"].tolist() == ["Zoë/1?"]
+
+
+def test_limits_on_shares_reach_the_service(sqlite_url):
+    limits = ds.Allocation(floor=0.1, burn_in=2, fixed={"b": 0.3})
+    with service(sqlite_url) as transport, connected(transport, new_key(sqlite_url)) as connection:
+        made = connection.create("limited", arms=["a", "b", "c"], seed=3, allocation=limits)
+        assert made.summary()["allocation"] == repr(limits)
 
 
 def test_a_key_that_may_not_see_results(sqlite_url):

@@ -21,7 +21,7 @@ State = tuple[int, int, int, int]
 
 def todays_rule(horizon: int) -> ds.DoubleSampling:
     """Double sampling with the count of the horizon that FACTS has the numbers of."""
-    return ds.DoubleSampling(samples=None, horizon=horizon)
+    return ds.DoubleSampling(samples=None, horizon=horizon, count="doubt")
 
 
 def optimum(horizon: int, prior: tuple[tuple[int, int], tuple[int, int]]) -> Fraction:

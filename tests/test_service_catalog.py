@@ -24,7 +24,7 @@ def test_everything_that_an_experiment_may_have_is_listed(catalog):
     assert all(each["about"] and each["title"] for each in found["beliefs"] + found["policies"])
 
 
-NEEDED = {"dimension": 2, "values": [0, 1, 5]}
+NEEDED = {"horizon": 50, "dimension": 2, "values": [0, 1, 5]}
 
 
 def test_every_belief_and_policy_can_be_created_from_what_the_catalog_says(catalog):

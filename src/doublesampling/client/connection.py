@@ -4,6 +4,7 @@ import ssl
 from collections.abc import Generator, Sequence
 from typing import Any, Self
 
+from doublesampling.allocation import Allocation
 from doublesampling.client import calls, creating
 from doublesampling.client.aio import AsyncRemoteExperiment
 from doublesampling.client.experiment import RemoteExperiment
@@ -30,11 +31,12 @@ class Connection:
         belief: Any = None,
         policy: Any = None,
         seed: int | None = None,
+        allocation: Allocation | None = None,
         units: str = "once",
         codes: bool | Sequence[str] = False,
     ) -> RemoteExperiment:
         """Create an experiment, with a belief and a policy of this package. It needs a key with the scope admin."""
-        call = creating.create(name, arms, belief, policy, seed=seed, units=units, codes=codes)
+        call = creating.create(name, arms, belief, policy, allocation, seed=seed, units=units, codes=codes)
         return RemoteExperiment(self._sender, self._sender.send(call)["name"])
 
     def load(self, name: str) -> RemoteExperiment:
@@ -77,11 +79,12 @@ class AsyncConnection:
         belief: Any = None,
         policy: Any = None,
         seed: int | None = None,
+        allocation: Allocation | None = None,
         units: str = "once",
         codes: bool | Sequence[str] = False,
     ) -> AsyncRemoteExperiment:
         """Create an experiment, with a belief and a policy of this package. It needs a key with the scope admin."""
-        call = creating.create(name, arms, belief, policy, seed=seed, units=units, codes=codes)
+        call = creating.create(name, arms, belief, policy, allocation, seed=seed, units=units, codes=codes)
         return AsyncRemoteExperiment(self._sender, (await self._sender.send(call))["name"])
 
     async def load(self, name: str) -> AsyncRemoteExperiment:

@@ -27,7 +27,7 @@ def list_experiments() -> Call[Sequence[dict[str, Any]]]:
 
 
 def create(
-    name: object, arms: Any, belief: Any, policy: Any, *, seed: object, units: object, codes: Any
+    name: object, arms: Any, belief: Any, policy: Any, allocation: object, *, seed: object, units: object, codes: Any
 ) -> Call[dict[str, Any]]:
     """Return the request for a new experiment. Its design is checked here, as ``Experiment.create`` does.
 
@@ -35,7 +35,8 @@ def create(
     earlier attempt of this call has created.
     """
     called = check_name(name)
-    design = make_design(arms, belief, policy, secrets.randbits(63) if seed is None else seed, units, codes)
+    drawn = secrets.randbits(63) if seed is None else seed
+    design = make_design(arms, belief, policy, drawn, units, codes, allocation)
     if design.has_own_classes:
         raise SettingError(
             "A belief or policy of your own cannot be sent to a service, which has no code for it. Create the "
@@ -46,7 +47,8 @@ def create(
     parts = {what: {"kind": stored[what]["class"], "settings": stored[what]["settings"]}
              for what in ("belief", "policy")}  # fmt: skip
     body = {"name": called, "arms": stored["arms"], **parts, "seed": stored["seed"], "units": stored["units"],
-            "codes": codes if isinstance(codes, bool) else stored.get("codes", False)}  # fmt: skip
+            "codes": codes if isinstance(codes, bool) else stored.get("codes", False),
+            "allocation": stored.get("allocation")}  # fmt: skip
     recover: Call[dict[str, Any] | None] = Call(
         method="GET",
         path=experiment_path(called, "summary"),
@@ -59,5 +61,7 @@ def create(
 def _is_same(found: dict[str, Any], design: Design) -> bool:
     """Return whether the summary of an experiment is that of this design, to which arms may have been added."""
     arms = [arm["name"] for arm in found["arms"][: len(design.arms)]]
-    same = (list(design.arms), design.seed, design.units, show(design.belief), show(design.policy))
-    return (arms, found["seed"], found["units"], found["belief"], found["policy"]) == same
+    limits = None if design.allocation is None else repr(design.allocation)
+    same = (list(design.arms), design.seed, design.units, show(design.belief), show(design.policy), limits)
+    settings = (found["seed"], found["units"], found["belief"], found["policy"], found["allocation"])
+    return (arms, *settings) == same

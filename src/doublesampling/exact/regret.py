@@ -26,9 +26,9 @@ def exact_regret(
 
     >>> import doublesampling as ds
     >>> round(exact_regret(ds.ThompsonSampling(), 60), 4)
-    2.2896
+    2.2899
     >>> round(exact_regret(ds.ThompsonSampling(), 60, theta=(0.4, 0.8)), 4)
-    2.5743
+    2.7312
     """
     horizon, pairs = check_horizon(horizon), check_prior(prior)
     thetas = None if theta is None else check_thetas(theta)
