@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from doublesampling.live.stores.urls import close_stores
+
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"```python\n(.*?)```(?:\s*```(?:text)?\n(.*?)```)?", re.DOTALL)
@@ -43,7 +45,9 @@ def lines(text: str) -> list[str]:
 @pytest.mark.parametrize("page", WITH_CODE)
 def test_every_block_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    close_stores()  # pages name the same file, each in a folder of its own
     run(page, blocks(ROOT / page))
+    close_stores()
 
 
 def test_the_first_pages_show_code() -> None:
