@@ -3,8 +3,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-test: MARKERS ?= not slow
-slow: MARKERS ?= slow
 
 .PHONY: help test slow check coverage docs bench audit mutants horizon rewards soak reproduce lock clean
 .DEFAULT_GOAL := help
@@ -22,10 +20,10 @@ $(READY): requirements.lock pyproject.toml
 test: $(READY) ## set up, then run every test
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
 	  echo "No Chromium: the tests of the dashboard are skipped. To run them, install it (Debian: apt-get install chromium)."
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "$(MARKERS)"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "$(or $(MARKERS),not slow)"
 
 slow: $(READY) ## the long forms of the tests, some minutes more
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "$(MARKERS)"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "$(or $(MARKERS),slow)"
 
 check: $(READY) ## style, types and the direction of imports
 	$(BIN)/ruff check .

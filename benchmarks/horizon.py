@@ -139,7 +139,7 @@ def divergence() -> None:
 def long() -> None:
     """Print regrets on six two-armed problems, far beyond the paper's horizon."""
     bandits = [ds.BernoulliBandit(theta) for theta in SIX_PROBLEMS]
-    for horizon, realizations in ((1500, 6000), (20_000, 1000), (100_000, 200)):
+    for horizon, realizations in ((1500, 6000), (20_000, 1500), (100_000, 700)):
         data = play(bandits, horizon, realizations, bayes_ucb=False)
         names = [str(name) for name in data.policy.values]
         print(f"\nSix problems, T = {horizon:,}, {data.attrs['realizations']} realizations: expected regret\n")

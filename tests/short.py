@@ -11,8 +11,9 @@ import doublesampling as ds
 from doublesampling.engine.plan import default_belief
 
 _FEW: dict[str, tuple[str, ...]] = {
-    "Beta, changing": ("DoubleSampling", "InformationDirected", "UCB1", "KLUCB", "IMED", "Greedy"),
-    "GammaPoisson": ("DoubleSampling", "DoubleSampling, horizon", "TopTwo", "BayesUCB"),
+    "Beta, changing": ("DoubleSampling", "InformationDirected", "UCB1", "KLUCB", "IMED", "Greedy",
+                       "FiniteHorizonGittins", "InformationRelaxation"),
+    "GammaPoisson": ("DoubleSampling", "DoubleSampling, horizon", "TopTwo", "BayesUCB", "EpsilonThompson"),
     "GammaExponential": ("DoubleSampling", "ThompsonSampling", "InformationDirected"),
     "linear": ("DoubleSampling", "DoubleSampling, exact", "DoubleSampling, horizon", "ThompsonSampling", "BayesUCB",
                "Greedy", "LinUCB", "Oracle"),

@@ -81,7 +81,7 @@ def test_a_decision_is_the_one_that_the_rules_make(storage):
     laws = belief.marginals(state)
     p = entry_points.estimated_optimality(entry_points.exact_optimality(laws.law, laws.parameters), 1000, words)
     assert d.probability_optimal.tolist() == p.tolist()
-    number = ds.DoubleSampling().number_of_candidates(p)
+    number = ds.DoubleSampling.anytime().number_of_candidates(laws.probability_optimal, 4, laws.precisions)
     arm, votes, propensities = entry_points.choose_candidate(p, number, False, words)
     assert (d.arm, d.candidates, d.votes.tolist()) == (arm, number, votes.tolist())
     assert d.propensities.tolist() == propensities.tolist()

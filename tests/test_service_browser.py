@@ -271,7 +271,7 @@ def test_the_form_offers_every_belief_and_says_what_is_wrong(page, shared):
     page.get_by_label("Values").fill("0, 1, 5")
     page.locator("#policy").select_option("TopTwo")
     page.get_by_text("More settings of Top Two").click()
-    page.get_by_label("Share").fill("0.7")
+    page.get_by_label("Share (optional)").fill("0.7")
     page.get_by_role("button", name="Create").click()
     expect(page.get_by_role("alert")).to_have_text("arms needs at least 2 entries, got 1.", timeout=PATIENCE)
     page.get_by_label("Arms").fill("one\ntwo")

@@ -26,8 +26,8 @@ def _policies(linear: bool, counts: bool) -> list[Any]:
     common = [
         ds.DoubleSampling(),
         ds.DoubleSampling(horizon=9),
-        ds.DoubleSampling.anytime(),
         ds.ThompsonSampling(),
+        ds.DoubleSampling.anytime(),
         ds.BayesUCB(),
         ds.Greedy(),
         ds.TopTwo(),

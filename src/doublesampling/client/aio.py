@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from doublesampling.client import calls, downloads, parsing
 from doublesampling.client.paging import AuditPages, DecisionPages
 from doublesampling.client.transport import AsyncSender
+from doublesampling.features import ContextLike, ContextsLike
 from doublesampling.live.explain import Explanation
 from doublesampling.live.records import Outcome, Receipt
 from doublesampling.live.replay import Replay
@@ -37,7 +38,7 @@ class AsyncRemoteExperiment:
         return f"AsyncRemoteExperiment({self._name!r}, url={self._sender.settings.url!r})"
 
     async def ask(
-        self, unit: str | None = None, context: ArrayLike | None = None, request_key: str | None = None
+        self, unit: str | None = None, context: ContextLike | None = None, request_key: str | None = None
     ) -> Receipt:
         """Return the decision for a unit: which arm to use.
 
@@ -51,7 +52,7 @@ class AsyncRemoteExperiment:
         n: int | None = None,
         *,
         units: Sequence[str] | None = None,
-        contexts: Sequence[ArrayLike] | None = None,
+        contexts: Sequence[ContextLike] | None = None,
         request_key: str | None = None,
     ) -> Sequence[Receipt]:
         """Return several decisions, all made from the same state; all are stored, or none."""
@@ -87,7 +88,7 @@ class AsyncRemoteExperiment:
         self,
         arms: Sequence[str | int],
         rewards: ArrayLike,
-        contexts: ArrayLike | None = None,
+        contexts: ContextsLike | None = None,
         *,
         request_key: str | None = None,
     ) -> int:
@@ -133,7 +134,7 @@ class AsyncRemoteExperiment:
             pages.add(await self._sender.send(call))
         return parsing.decision_table(pages.rows)
 
-    async def posterior(self, context: ArrayLike | None = None) -> "pd.DataFrame":
+    async def posterior(self, context: ContextLike | None = None) -> "pd.DataFrame":
         """Return the posterior of each arm: mean, sd, 95 % interval, probability of being the best, observations."""
         return await self._sender.send(calls.posterior(self._name, context))
 

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from doublesampling.client import calls, downloads, parsing
 from doublesampling.client.paging import AuditPages, DecisionPages
 from doublesampling.client.transport import Sender
+from doublesampling.features import ContextLike, ContextsLike
 from doublesampling.live.explain import Explanation
 from doublesampling.live.records import Outcome, Receipt
 from doublesampling.live.replay import Replay
@@ -37,7 +38,9 @@ class RemoteExperiment:
     def __repr__(self) -> str:
         return f"RemoteExperiment({self._name!r}, url={self._sender.settings.url!r})"
 
-    def ask(self, unit: str | None = None, context: ArrayLike | None = None, request_key: str | None = None) -> Receipt:
+    def ask(
+        self, unit: str | None = None, context: ContextLike | None = None, request_key: str | None = None
+    ) -> Receipt:
         """Return the decision for a unit: which arm to use.
 
         A request is idempotent: the same request_key, or a unit that is decided once, gets the same decision again.
@@ -50,7 +53,7 @@ class RemoteExperiment:
         n: int | None = None,
         *,
         units: Sequence[str] | None = None,
-        contexts: Sequence[ArrayLike] | None = None,
+        contexts: Sequence[ContextLike] | None = None,
         request_key: str | None = None,
     ) -> Sequence[Receipt]:
         """Return several decisions, all made from the same state; all are stored, or none."""
@@ -86,7 +89,7 @@ class RemoteExperiment:
         self,
         arms: Sequence[str | int],
         rewards: ArrayLike,
-        contexts: ArrayLike | None = None,
+        contexts: ContextsLike | None = None,
         *,
         request_key: str | None = None,
     ) -> int:
@@ -132,7 +135,7 @@ class RemoteExperiment:
             pages.add(self._sender.send(call))
         return parsing.decision_table(pages.rows)
 
-    def posterior(self, context: ArrayLike | None = None) -> "pd.DataFrame":
+    def posterior(self, context: ContextLike | None = None) -> "pd.DataFrame":
         """Return the posterior of each arm: mean, sd, 95 % interval, probability of being the best, observations."""
         return self._sender.send(calls.posterior(self._name, context))
 

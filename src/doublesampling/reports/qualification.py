@@ -121,7 +121,7 @@ def _experiment() -> Iterator[Check]:
     with tempfile.TemporaryDirectory() as folder:
         try:
             exp = ds.Experiment.create(
-                "qualification", arms=["a", "b", "c"], policy=ds.DoubleSampling(horizon=60), seed=7,
+                "qualification", arms=["a", "b", "c"], policy=ds.DoubleSampling(horizon=60, count="doubt"), seed=7,
                 storage=f"sqlite:///{folder}/q.db", units="many",
             )  # fmt: skip
             arms = ""

@@ -36,7 +36,7 @@ class Trial:
     ... )
     >>> found = trial.simulate([[0.3, 0.3, 0.3], [0.3, 0.4, 0.6]], realizations=200, seed=1)
     >>> found.probability_superiority.round(1).values.tolist()
-    [0.1, 0.9]
+    [0.0, 0.4]
     """
 
     arms: Sequence[str]

@@ -22,7 +22,7 @@ CHOICES = {
     "ties": ("random", "first"),
     "false_alarm": ("truncated-gaussian", "markov", "chebyshev"),
     "arithmetic": ("log", "double"),
-    "count": ("anytime", "challenger", "false-alarm", "doubt"),
+    "count": ("false-alarm", "challenger", "doubt", "anytime"),
 }
 _TYPES: dict[type, str] = {Features: "features", bool: "boolean", int: "integer", float: "number"}
 _NOT_LIVE = ("Oracle",)  # it needs the true rewards

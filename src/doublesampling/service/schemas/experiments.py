@@ -113,6 +113,7 @@ class Summary(BaseModel):
     created_by: str
     belief: str
     policy: str
+    allocation: str | None = Field(description="limits on the shares of arms; null where there are none")
     seed: int
     units: str
     decisions: int
