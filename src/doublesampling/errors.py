@@ -137,6 +137,12 @@ class PausedError(DoubleSamplingError, RuntimeError):
     code = "paused"
 
 
+class StoppedError(PausedError):
+    """An experiment that its stopping rule ended, or that has all its participants, gives no new decisions."""
+
+    code = "stopped"
+
+
 class StorageError(DoubleSamplingError, OSError):
     """A database that cannot be reached, opened or written."""
 

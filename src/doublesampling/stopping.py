@@ -3,7 +3,8 @@
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import fields, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -173,6 +174,16 @@ class Stopping:
             promote=self.promote,
             minimum=self.minimum,
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings that differ from the defaults, for JSON; ``Stopping(**settings)`` reads them back."""
+        found = {f.name: getattr(self, f.name) for f in fields(self)}
+        changed = {f.name: found[f.name] for f in fields(self) if found[f.name] != f.default}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in changed.items()}
+
+    def named(self, names: Sequence[str]) -> Self:
+        """Return the same rule with the control by its name, as a design stores it."""
+        return self if self.control is None else replace(self, control=names[self.control_among(names)])
 
     def next_look(self, looks_done: int) -> int | None:
         """Return the number of known outcomes at which the next look is due; None after the last one."""

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from doublesampling import checks
 from doublesampling.errors import ArmError
+from doublesampling.live.queries.looks import LookRecord, read_looks
 from doublesampling.live.session import Session
 
 if TYPE_CHECKING:
@@ -20,6 +21,11 @@ class Analysed:
 
     session: Session
     _followed: dict[tuple[Any, ...], "OutcomeScores"]
+
+    @property
+    def looks(self) -> Listed[LookRecord]:
+        """The looks of the stopping rule that were made, each with its probabilities, thresholds and verdict."""
+        return read_looks(self.session)
 
     def analyse(
         self, contrast: Contrast = (1, 0), method: str = "aw-aipw", level: float = 0.95, **settings: Any

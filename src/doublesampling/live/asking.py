@@ -10,10 +10,18 @@ from sqlalchemy import insert
 from sqlalchemy.engine import Connection
 
 from doublesampling.assignment import Past, after_decision
-from doublesampling.errors import ConflictError, DoubleSamplingError, PausedError, StorageError, VoidedError
+from doublesampling.errors import (
+    ConflictError,
+    DoubleSamplingError,
+    PausedError,
+    StoppedError,
+    StorageError,
+    VoidedError,
+)
 from doublesampling.live.contexts import context_to_json
 from doublesampling.live.deciding import decide_at, limits_within
 from doublesampling.live.design import normalized
+from doublesampling.live.looking import LookDueError, is_due, look_where_due
 from doublesampling.live.queries.idempotency import EarlierDecisions, find_earlier
 from doublesampling.live.records import Receipt, pack, receipt_from_row, unpack
 from doublesampling.live.requests import Request
@@ -38,9 +46,17 @@ def _ask(session: Session, requests: Sequence[Request], each: bool) -> list[Any]
             session.store.enter(connection)
             earlier = find_earlier(session, connection, requests)
             current = session.cache.read(connection)
+        if is_due(session.design.stopping, current.looks, current.outcomes):
+            raise LookDueError
         return _AskTransaction(session, current, earlier, each).answer(connection, requests)
 
-    answers = session.store.run_transaction(work, alone=session.id if session.design.in_order else None)
+    answers = None
+    alone = session.id if session.design.in_order or session.design.participants is not None else None
+    while answers is None:  # a tell may make another look due
+        try:
+            answers = session.store.run_transaction(work, alone=alone)
+        except LookDueError:
+            look_where_due(session)
     session.cache.save_checkpoint()
     return answers
 
@@ -121,6 +137,7 @@ class _AskTransaction:
         """Return the decision of an earlier request, or None where a new one must be made."""
         row = _match(self.session, self.earlier, request)
         if row is None:
+            self._check_open(0)
             if self.current.paused:
                 raise PausedError(
                     f"Experiment {self.session.name!r} is paused: no new decisions. resume() it first; tell still "
@@ -129,11 +146,25 @@ class _AskTransaction:
             return None
         return self._receipt(row, repeated=True)
 
+    def _check_open(self, more: int) -> None:
+        """Raise StoppedError where the experiment has ended, or has all its participants with ``more`` decisions."""
+        name, most = self.session.name, self.session.design.participants
+        if self.current.stopped is not None:
+            raise StoppedError(
+                f"Experiment {name!r} was stopped by its stopping rule: no new decisions; tell still works. "
+                f"{self.current.stopped}"
+            )
+        if most is not None and self.current.decisions + more >= most:
+            raise StoppedError(
+                f"Experiment {name!r} has at most {most} participants: no more decisions can be made; tell still works."
+            )
+
     def _decide(self, request: Request, number: int, xid: int, rows: list[dict[str, Any]]) -> Receipt:
         """Return a new decision, unless an earlier item of this transaction was the same request."""
         before = _match(self.session, self.earlier, request)
         if before is not None:
             return self._receipt(before, repeated=True)
+        self._check_open(len(rows))
         row = self._row(request, number, len(rows)) | self.session.provenance(request.actor) | {"xid": xid}
         rows.append(row)
         if self.past is not None:

@@ -14,11 +14,12 @@ from doublesampling import checks
 from doublesampling.errors import ArmError, ConflictError, NameTakenError
 from doublesampling.live.contexts import plain_contexts
 from doublesampling.live.design import check_reason, check_text, normalized, resize_belief
+from doublesampling.live.looking import control_now
 from doublesampling.live.own_classes import own_code
 from doublesampling.live.queries.idempotency import find_earlier_event
 from doublesampling.live.session import Session
 from doublesampling.live.state import ExperimentState
-from doublesampling.live.stores.schema import events, outcomes
+from doublesampling.live.stores.schema import outcomes
 from doublesampling.live.telling import history_rows
 
 Change = tuple[dict[str, Any], list[dict[str, Any]]]
@@ -45,9 +46,8 @@ def change(
 ) -> bool:
     """Append an event; return False where nothing had to change.
 
-    Events are numbered, so that two concurrent ones cannot both be written from the same state. Where the key of the
-    request was used before, nothing is written: with ``content_of``, which returns what the event would say, the
-    answer is True as it was then; without it, False.
+    Where the key of the request was used before, nothing is written: with ``content_of``, which returns what the event
+    would say, the answer is True as it was then; without it, False.
     """
     actor, request_key, scope = request.actor, request.request_key, request.scope
     signed = session.provenance(actor)
@@ -69,17 +69,7 @@ def change(
         if before is not None:
             _check_same(request, before, content)
             return False
-        xid = session.store.draw_xid(connection, session.id)
-        event = {
-            "experiment": session.id,
-            "revision": current.events + 1,
-            "kind": kind,
-            "content": json.dumps(content, ensure_ascii=False),
-            "request_key": request_key,
-            "key_scope": scope,
-            "xid": xid,
-        }
-        connection.execute(sa.insert(events).values(event | signed))
+        xid = session.write_event(connection, current, kind, content, (request_key, scope), actor)
         if rows:
             connection.execute(sa.insert(outcomes), [row | signed | {"xid": xid, "place": xid} for row in rows])
         return True
@@ -132,6 +122,9 @@ def drop_arm(session: Session, arm: object, reason: str | None, request: ChangeR
         index = arm_index(current.arms, arm)
         if index not in current.active:
             return None
+        rule = session.design.stopping
+        if rule is not None and control_now(rule, current.arms, current.looks)[0] == index:
+            raise ArmError(f"{current.arms[index]!r} is the control of the stopping rule, which needs it.")
         if len(current.active) <= 2:
             raise ArmError("Two arms are left, and a decision needs two. To end the experiment, pause() it.")
         return content(current), []

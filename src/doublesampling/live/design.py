@@ -3,14 +3,13 @@
 A class that is not one of this package is stored as ``module:qualname``; see own_classes.py.
 """
 
-import difflib
 import hashlib
 import json
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import count
-from typing import Any, Protocol, TypedDict, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from doublesampling import beliefs, checks, policies
 from doublesampling.allocation import Allocation, check_allocation
@@ -22,6 +21,7 @@ from doublesampling.live.names import check_reason as check_reason
 from doublesampling.live.names import check_text as check_text
 from doublesampling.live.names import normalized as normalized
 from doublesampling.live.unavailable import Unavailable
+from doublesampling.stopping import Stopping
 
 UNITS = ("once", "many")
 
@@ -41,6 +41,9 @@ class Design:
     units: str
     codes: tuple[str, ...] | None = None
     allocation: Allocation | None = None
+    stopping: Stopping | None = None
+    participants: int | None = None
+    """The largest number of decisions; None where there is no limit."""
 
     def code(self, arm: int) -> str | None:
         """Return the code of an arm; the code of an arm that was added later is derived from the seed."""
@@ -62,7 +65,9 @@ class Design:
 
     @property
     def horizon(self) -> int | None:
-        """The number of decisions that the policy plans for; None where it plans for none."""
+        """The largest number of decisions, or the number that the policy plans for; None where there is neither."""
+        if self.participants is not None:
+            return self.participants
         found = getattr(self.policy, "horizon", None)
         return found if isinstance(found, int) and found > 0 else None
 
@@ -76,7 +81,9 @@ class Design:
         if arms == self.arms:
             return self
         limits = None if self.allocation is None else self.allocation.among(arms)
-        return replace(self, arms=arms, belief=resize_belief(self.belief, len(arms)), allocation=limits)
+        rule = None if self.stopping is None or self.stopping.control not in (None, *arms) else self.stopping
+        belief = resize_belief(self.belief, len(arms))
+        return replace(self, arms=arms, belief=belief, allocation=limits, stopping=rule)
 
     @property
     def in_order(self) -> bool:
@@ -118,6 +125,10 @@ class Design:
             content["codes"] = list(self.codes)
         if self.allocation is not None:
             content["allocation"] = self.allocation.to_dict()
+        if self.stopping is not None:
+            content["stopping"] = self.stopping.to_dict()
+        if self.participants is not None:
+            content["participants"] = self.participants
         return json.dumps(content, allow_nan=False, ensure_ascii=False)
 
 
@@ -135,7 +146,9 @@ def design_from_json(text: str, allowed: Sequence[str] = ()) -> Design:
     )
     codes = None if content.get("codes") is None else tuple(content["codes"])
     limits = None if content.get("allocation") is None else Allocation(**content["allocation"])
-    return Design(tuple(content["arms"]), belief, policy, int(content["seed"]), content["units"], codes, limits)
+    rule = None if content.get("stopping") is None else Stopping(**content["stopping"])
+    names, seed, most = tuple(content["arms"]), int(content["seed"]), content.get("participants")
+    return Design(names, belief, policy, seed, content["units"], codes, limits, rule, most)
 
 
 def _in_words_of_today(content: dict[str, Any]) -> dict[str, Any]:
@@ -178,25 +191,6 @@ def build(content: dict[str, Any], module: Any) -> Any:
     return getattr(module, content["class"])(**content["settings"])
 
 
-class CreateOptions(TypedDict, total=False):
-    """What ``Experiment.create`` takes beside the design."""
-
-    units: str
-    actor: str | None
-    codes: bool | Sequence[str]
-
-
-def check_options(given: CreateOptions) -> tuple[str, str | None, bool | Sequence[str]]:
-    """Return units, actor and codes; raise SettingError for any other name."""
-    known = CreateOptions.__annotations__
-    for name in given:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"Did you mean {near[0]!r}?" if near else f"Its options are {', '.join(known)}."
-            raise SettingError(f"Experiment.create has no option {name!r}. {hint}")
-    return given.get("units", "once"), given.get("actor"), given.get("codes", False)
-
-
 def make_design(
     arms: object,
     belief: Any,
@@ -205,6 +199,8 @@ def make_design(
     units: object,
     codes: object = None,
     allocation: object = None,
+    stopping: object = None,
+    participants: int | None = None,
 ) -> Design:
     """Return a checked design that can be stored and read back. Where the seed is None, one is drawn."""
     names = check_arms(arms)
@@ -215,16 +211,30 @@ def make_design(
     if belief.arms != len(names):
         raise ArmError(f"The belief has {belief.arms} arms, but {len(names)} names were given. Make them agree.")
     known = checks.one_of("units", units, UNITS)
-    limits = None if allocation is None else _check_limits(allocation, names)
+    limits = None if allocation is None else _check_limits(allocation, names, stopping)
+    rule = None if stopping is None else _check_stopping(stopping, names, belief)
     fixed_seed = secrets.randbits(63) if seed is None else checks.seed(seed)
-    return Design(names, belief, policy, fixed_seed, known, make_codes(codes, names), limits)
+    return Design(names, belief, policy, fixed_seed, known, make_codes(codes, names), limits, rule, participants)
 
 
-def _check_limits(allocation: object, names: tuple[str, ...]) -> Allocation:
+def _check_stopping(stopping: object, names: tuple[str, ...], belief: Any) -> Stopping:
+    """Return a stopping rule for these arms, with its control by name."""
+    if not isinstance(stopping, Stopping):
+        raise SettingError(f"stopping must be one such as Stopping(looks=100), got {checks.shown(stopping)}.")
+    if getattr(belief, "dimension", None) is not None:
+        raise SettingError(
+            "A stopping rule asks which arm is the best, and under a belief with contexts that depends on the context, "
+            f"got {checks.shown(belief)}. Use a belief without contexts, or leave stopping out."
+        )
+    stopping.check_for(names)
+    return stopping.named(names)
+
+
+def _check_limits(allocation: object, names: tuple[str, ...], stopping: object) -> Allocation:
     """Return an allocation that these arms can keep, with every arm by its name."""
     found = check_allocation(allocation).named(names)
     found.limits(names)
-    if found.at_looks:
+    if found.at_looks and stopping is None:
         raise SettingError(
             "update='look' renews shares at the looks of a stopping rule, and this experiment has none. Leave update "
             "out to renew them at every decision."

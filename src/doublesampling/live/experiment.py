@@ -12,8 +12,8 @@ from doublesampling.errors import SettingError
 from doublesampling.features import ContextLike, ContextsLike
 from doublesampling.live import analysing, asking, changes, telling
 from doublesampling.live.contexts import each_context
-from doublesampling.live.deciding import check_decidable
-from doublesampling.live.design import CreateOptions, Design, check_options, check_text, make_design
+from doublesampling.live.create_options import CreateOptions, design_from_options
+from doublesampling.live.design import Design, check_text
 from doublesampling.live.explain import Explanation, explain
 from doublesampling.live.notebook import NotebookView
 from doublesampling.live.own_classes import trust
@@ -59,7 +59,7 @@ class Experiment(NotebookView, analysing.Analysed):
         cls,
         name: str,
         *,
-        arms: Sequence[str],
+        arms: Sequence[str] | None = None,
         belief: Any = None,
         policy: Any = None,
         seed: int | None = None,
@@ -69,14 +69,13 @@ class Experiment(NotebookView, analysing.Analysed):
     ) -> Self:
         """Create an experiment. ``allocation`` limits the probability with which each arm is chosen.
 
-        Options: ``units="once"`` (default; a unit that is asked for again gets its stored decision) or "many";
-        ``actor``, stored with every row; ``codes`` (True, or one per arm), which the service shows instead of an arm's
-        name to API keys that may not see results. Belief and policy may be of your own classes; the store names where
-        to import them from, see ``load``.
+        Options: ``stopping``, a ``ds.Stopping``; ``design``, a ``ds.Trial`` in place of arms and all that follows from
+        them; ``units="once"`` (default; a unit that is asked for again gets its stored decision) or "many"; ``actor``,
+        stored with every row; ``codes`` (True, or one per arm), which the service shows instead of an arm's name to API
+        keys that may not see results. Belief and policy may be of your own classes, see ``load``.
         """
-        units, actor, codes = check_options(options)
-        design = make_design(arms, belief, policy, seed, units, codes, allocation)
-        check_decidable(design)
+        parts = {"arms": arms, "belief": belief, "policy": policy, "allocation": allocation}
+        design, actor = design_from_options(parts, seed, options), options.get("actor")
         trust(design.belief, design.policy)
         store = open_store(storage)
         return cls(open_session(store, create_experiment(store, name, design, actor), actor))

@@ -107,7 +107,7 @@ def explain(session: Session, connection: Connection, receipt: Receipt) -> Expla
     seen = Snapshot.parse(receipt.snapshot)
     fold = fold_belief(session.design)
     log = ExperimentLog(connection, session.id, fold)
-    arms, active, _ = apply_events(session.design, [e for e in log.events(0) if seen.sees(e.xid)])
+    arms, active = apply_events(session.design, [e for e in log.events(0) if seen.sees(e.xid)])[:2]
     belief = resize_belief(fold, len(arms))
     visible = VisibleLog(replace(log, belief=belief), seen)
     state = rebuild(belief, visible, seen.xmin if receipt.observations > LONG else 0).state

@@ -14,6 +14,8 @@ from doublesampling.live.checkpoints import Checkpoint, OutcomeRow, fold_to_snap
 from doublesampling.live.contexts import context_from_json
 from doublesampling.live.deciding import decide_at, digest, limits_within
 from doublesampling.live.design import resize_belief
+from doublesampling.live.look_replay import replay_looks
+from doublesampling.live.looking import is_due
 from doublesampling.live.played import fold_belief, split
 from doublesampling.live.queries.log import ExperimentLog, all_decisions
 from doublesampling.live.records import unpack
@@ -33,22 +35,25 @@ class Replay:
     decisions: int
     different: int
     differences: tuple[str, ...] = ()
+    looks: int = 0
+    """How many looks were recomputed; those that differ are counted in ``different``."""
 
     @property
     def agrees(self) -> bool:
-        """Whether every stored decision follows from the log."""
+        """Whether every stored decision and look follows from the log."""
         return self.different == 0
 
     def _repr_html_(self) -> str:
         """A line for a notebook, and the differences."""
         verdict = "all agree" if self.agrees else f"{self.different} differ"
-        told = html.line(f"{self.decisions:,} decisions recomputed from the log: {verdict}.", bold=True)
+        looks = f" and {self.looks} looks" if self.looks else ""
+        told = html.line(f"{self.decisions:,} decisions{looks} recomputed from the log: {verdict}.", bold=True)
         return html.block(told, *(html.line(each) for each in self.differences))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
         return {"agrees": self.agrees, "decisions": self.decisions, "different": self.different,
-                "differences": list(self.differences)}  # fmt: skip
+                "differences": list(self.differences), "looks": self.looks}  # fmt: skip
 
 
 @dataclass
@@ -121,7 +126,8 @@ def replay(session: Session) -> Replay:
     different, most = 0, fold.arms
     past = Past(0, np.zeros(len(session.design.arms), dtype=np.int64)) if session.design.in_order else None
     for seen, row in stored:
-        arms, active, _ = apply_events(session.design, [e for e in events if seen.sees(e.xid)])
+        status = apply_events(session.design, [e for e in events if seen.sees(e.xid)])
+        arms, active = status.arms, status.active
         most = max(most, len(arms))
         state = replayer.state_at(seen, resize_belief(fold, most))
         belief = resize_belief(fold, len(arms))
@@ -129,11 +135,15 @@ def replay(session: Session) -> Replay:
             state = truncate_state(state, belief, replayer)
         within = limits_within(session.design, arms, active, past)
         found = _differences(session, row, belief, state, active, replayer.time_at(seen) + row.position, within)
+        if is_due(session.design.stopping, status.looks, state.observations - status.history):
+            found.append("made although a look was due")
         past = None if past is None else after_decision(past, row.arm, unpack(row.propensities))
         different += bool(found)
         if found and len(differences) < _MOST:
             differences.append(f"decision {row.number} ({row.id}): {', '.join(found)}")
-    return Replay(len(stored), different, tuple(differences))
+    again = list(replay_looks(session.design, events, LogReplayer(fold, outcomes, [])))
+    wrong = [f"look {look['look']}: {', '.join(found)}" for look, found in again if found]
+    return Replay(len(stored), different + len(wrong), (*differences, *wrong[:_MOST]), len(again))
 
 
 def _differences(

@@ -1,6 +1,7 @@
 """Sessions: create an experiment in a store, or open one with its design, default actor and cached state."""
 
 import datetime
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,7 @@ from doublesampling.live.state_cache import StateCache
 from doublesampling.live.stores import upgrade
 from doublesampling.live.stores.contract import Store
 from doublesampling.live.stores.provenance import default_actor, provenance
-from doublesampling.live.stores.schema import experiments
+from doublesampling.live.stores.schema import events, experiments
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,32 @@ class Session(ExperimentRef):
     def provenance(self, actor: str | None) -> dict[str, Any]:
         """Return the actor, time and version columns of a row; the session's own actor where None is given."""
         return provenance(self.actor if actor is None else check_text("actor", actor))
+
+    def write_event(
+        self,
+        connection: Connection,
+        current: ExperimentState,
+        kind: str,
+        content: dict[str, Any],
+        keyed: tuple[str | None, str] = (None, ""),
+        actor: str | None = None,
+    ) -> int:
+        """Append an event and return the number of the transaction; ``keyed`` are a request key and its scope.
+
+        Events are numbered, so that two concurrent ones cannot both be written from the same state.
+        """
+        xid = self.store.draw_xid(connection, self.id)
+        event = {
+            "experiment": self.id,
+            "revision": current.events + 1,
+            "kind": kind,
+            "content": json.dumps(content, ensure_ascii=False, allow_nan=False),
+            "request_key": keyed[0],
+            "key_scope": keyed[1],
+            "xid": xid,
+        }
+        connection.execute(sa.insert(events).values(event | self.provenance(actor)))
+        return xid
 
     def read_state(self) -> ExperimentState:
         """Return the current state of the experiment."""

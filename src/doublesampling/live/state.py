@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from doublesampling.assignment import Past
 from doublesampling.evidence import Played
@@ -16,7 +16,7 @@ from doublesampling.live.visibility import Snapshot
 
 @dataclass(frozen=True)
 class Event:
-    """A change of the experiment itself: pause, resume, drop_arm, add_arm or history."""
+    """A change of the experiment itself: pause, resume, drop_arm, add_arm, history or look."""
 
     xid: int
     revision: int
@@ -32,11 +32,16 @@ class ArmStatus(NamedTuple):
     active: tuple[int, ...]
     """Indices of the arms that were not dropped."""
     paused: bool
+    looks: tuple[dict[str, Any], ...] = ()
+    """The content of every look, in order."""
+    history: int = 0
+    """Outcomes from before the experiment."""
 
 
 def apply_events(design: Design, events: Iterable[Event]) -> ArmStatus:
-    """Return the arms, the active arms and the pause flag after the given events."""
-    arms, dropped, paused = list(design.arms), set(), False
+    """Return the arms, the active arms, the pause flag and the looks after the given events."""
+    arms, dropped, paused, history = list(design.arms), set(), False, 0
+    looks: list[dict[str, Any]] = []
     for event in events:
         if event.kind == "add_arm":
             arms.append(event.content["arm"])
@@ -44,7 +49,13 @@ def apply_events(design: Design, events: Iterable[Event]) -> ArmStatus:
             dropped.add(event.content["arm"])
         elif event.kind in ("pause", "resume"):
             paused = event.kind == "pause"
-    return ArmStatus(tuple(arms), tuple(i for i, name in enumerate(arms) if name not in dropped), paused)
+        elif event.kind == "history":
+            history += int(event.content["count"])
+        elif event.kind == "look":
+            looks.append(event.content)
+            dropped.update(event.content["dropped"] if event.content["enforced"] else ())
+    active = tuple(i for i, name in enumerate(arms) if name not in dropped)
+    return ArmStatus(tuple(arms), active, paused, tuple(looks), history)
 
 
 @dataclass(frozen=True)
@@ -66,6 +77,26 @@ class ExperimentState:
     """What was played so far, kept for policies of one's own."""
     past: Past | None = None
     """The decisions so far, where the next one depends on their arms: an allocation with a burn-in or blocks."""
+    looks: tuple[dict[str, Any], ...] = ()
+    """The content of every look, in order."""
+    history: int = 0
+    """Outcomes from before the experiment, which are part of ``belief_state``."""
+
+    @property
+    def outcomes(self) -> int:
+        """The decisions whose outcome is known."""
+        return int(self.belief_state.observations) - self.history
+
+    @property
+    def stopped(self) -> str | None:
+        """Why a look ended the experiment; None where none did."""
+        last = self.looks[-1] if self.looks else None
+        return last["reason"] if last is not None and last["enforced"] and last["outcome"] != "continue" else None
+
+    @property
+    def status(self) -> Literal["running", "paused", "stopped"]:
+        """Whether decisions can be made: stopped after a look that ended the experiment, paused, or running."""
+        return "stopped" if self.stopped is not None else "paused" if self.paused else "running"
 
     @property
     def played(self) -> Played | None:

@@ -58,7 +58,7 @@ class StateCache:
             self._reset(connection, moment)
             counted = None
         events = self._events + log.events(0 if self._settled is None else self._settled.watermark)
-        arms, active, paused = apply_events(self._design, events)
+        arms, active, paused, looks, history = apply_events(self._design, events)
         belief = resize_belief(self._belief, len(arms))
         log = replace(log, belief=belief)
         start = self._settled or log.checkpoint_before(seen.xmin) or Checkpoint(0, belief.prior())
@@ -80,7 +80,7 @@ class StateCache:
             state = belief.state_from_json(state.to_json())
         return ExperimentState(
             arms, active, paused, belief, state, count, seen, len(events), moment.incarnation, played,
-            read_past(connection, self._experiment, self._design),
+            read_past(connection, self._experiment, self._design), looks, history,
         )  # fmt: skip
 
     def _reset(self, connection: Connection, moment: Moment) -> None:

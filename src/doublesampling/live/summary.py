@@ -53,12 +53,15 @@ def summary(session: Session) -> dict[str, Any]:
     outcomes_told = sum(row.size for row in told)
     return {
         "name": session.name,
-        "status": "paused" if current.paused else "running",
+        "status": current.status,
         "created_at": session.created_at.isoformat(),
         "created_by": session.created_by,
         "belief": own_classes.show(session.design.belief),
         "policy": own_classes.show(session.design.policy),
         "allocation": None if session.design.allocation is None else repr(session.design.allocation),
+        "stopping": None if session.design.stopping is None else repr(session.design.stopping),
+        "stopped": current.stopped,
+        "looks": len(current.looks),
         "seed": session.design.seed,
         "units": session.design.units,
         "decisions": current.decisions,

@@ -11,6 +11,7 @@ from sqlalchemy.engine import Connection
 from doublesampling import checks
 from doublesampling.errors import ConflictError, DoubleSamplingError, SettingError, StorageError
 from doublesampling.live.design import check_reason
+from doublesampling.live.looking import look_after_tell
 from doublesampling.live.queries.revisions import DecisionRevisions, check_id
 from doublesampling.live.records import Outcome
 from doublesampling.live.session import Session
@@ -94,7 +95,9 @@ def _tell(session: Session, told: Sequence[NewOutcome], each: bool) -> list[Any]
         insert_outcomes(session, connection, new)
         return answers
 
-    return session.store.run_transaction(work)
+    answers = session.store.run_transaction(work)
+    look_after_tell(session)
+    return answers
 
 
 def _tell_one(session: Session, revisions: DecisionRevisions, item: NewOutcome, new: list[dict[str, Any]]) -> Outcome:

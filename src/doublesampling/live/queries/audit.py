@@ -33,8 +33,8 @@ class AuditEntry:
     at: datetime.datetime
     actor: str
     kind: str
-    """created, asked, told, imputed, amended, withdrawn, voided, pause, resume, drop_arm, add_arm, history (an import)
-    or history_outcome (one outcome of an import)."""
+    """created, asked, told, imputed, amended, withdrawn, voided, pause, resume, drop_arm, add_arm, look, history (an
+    import) or history_outcome (one outcome of an import)."""
     decision: str | None = None
     number: int | None = None
     unit: str | None = None

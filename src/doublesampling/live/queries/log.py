@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import sqlalchemy as sa
+from numpy.typing import NDArray
 from sqlalchemy.engine import Connection
 
 from doublesampling.errors import DoubleSamplingError
@@ -16,6 +18,7 @@ from doublesampling.live.state import Event, apply_events
 from doublesampling.live.stores.schema import checkpoints, decisions, events, outcomes
 from doublesampling.live.visibility import Snapshot
 
+IntArray = NDArray[np.int64]
 _COLUMNS = [outcomes.c[name] for name in OutcomeRow._fields]
 
 
@@ -96,6 +99,15 @@ class VisibleLog:
 def arm_names(connection: Connection, ref: ExperimentRef) -> tuple[str, ...]:
     """Return the names of all arms that the experiment ever had."""
     return apply_events(ref.design, ExperimentLog(connection, ref.id, ref.design.belief).events(0)).arms
+
+
+def history_counts(connection: Connection, experiment: int, arms: int) -> IntArray:
+    """Return the outcomes from before the experiment, int array (arm)."""
+    o, found = outcomes.c, np.zeros(arms, dtype=np.int64)
+    query = sa.select(o.arm, sa.func.count()).where(o.experiment == experiment, o.decision.is_(None)).group_by(o.arm)
+    for arm, count in connection.execute(query):
+        found[arm] = count
+    return found
 
 
 def all_decisions(connection: Connection, experiment: int) -> Sequence[Any]:

@@ -128,7 +128,7 @@ events = sa.Table(
     sa.Column("seq", Number, primary_key=True),
     sa.Column("experiment", Number, nullable=False),
     sa.Column("revision", Number, nullable=False),
-    sa.Column("kind", sa.Text, nullable=False),  # pause, resume, drop_arm, add_arm, history
+    sa.Column("kind", sa.Text, nullable=False),  # pause, resume, drop_arm, add_arm, history, look
     sa.Column("content", sa.Text, nullable=False),
     sa.Column("request_key", sa.Text),
     sa.Column("key_scope", sa.Text, nullable=False),
