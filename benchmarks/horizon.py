@@ -96,6 +96,7 @@ def draw(found: dict[str, list[float]]) -> None:
             axes.plot(EXACT_TIMES, 100 * np.array(values), marker="o", label=name)
     axes.set(xscale="log", xlabel="decisions T", ylabel="regret above the Bayes optimum, %", ylim=(0, None))
     axes.set_xticks(EXACT_TIMES, [str(horizon) for horizon in EXACT_TIMES])
+    axes.minorticks_off()
     axes.grid(alpha=0.3)
     axes.legend(ncols=2, frameon=False)
     figure.savefig(FIGURE, dpi=130)

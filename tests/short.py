@@ -12,8 +12,8 @@ from doublesampling.engine.plan import default_belief
 
 _FEW: dict[str, tuple[str, ...]] = {
     "Beta, changing": ("DoubleSampling", "InformationDirected", "UCB1", "KLUCB", "IMED", "Greedy",
-                       "FiniteHorizonGittins", "InformationRelaxation"),
-    "GammaPoisson": ("DoubleSampling", "DoubleSampling, horizon", "TopTwo", "BayesUCB", "EpsilonThompson"),
+                       "FiniteHorizonGittins", "InformationRelaxation", "EpsilonThompson"),
+    "GammaPoisson": ("DoubleSampling", "DoubleSampling, horizon", "TopTwo", "BayesUCB"),
     "GammaExponential": ("DoubleSampling", "ThompsonSampling", "InformationDirected"),
     "linear": ("DoubleSampling", "DoubleSampling, exact", "DoubleSampling, horizon", "ThompsonSampling", "BayesUCB",
                "Greedy", "LinUCB", "Oracle"),

@@ -25,7 +25,7 @@ from doublesampling.client import (
     ServiceError,
     UnauthorizedError,
 )
-from doublesampling.live.design import CreateOptions
+from doublesampling.live.create_options import CreateOptions
 from doublesampling.service.app import create_app
 from tests.client import connected, new_key, service
 from tests.service import HERE
@@ -62,12 +62,12 @@ class TestInterface:
         assert inspect.signature(later) == inspect.signature(remote)
 
     def test_an_experiment_is_created_with_the_same_arguments(self):
-        named = signature(ds.Experiment.create, {"storage", "options"})
+        named = signature(ds.Experiment.create, {"storage", "options", "arms"})  # a trial has no place in a request yet
         options = {"units", "codes"}
-        assert options == set(CreateOptions.__annotations__) - {"actor"}
+        assert options == set(CreateOptions.__annotations__) - {"actor", "allocation", "stopping", "design"}
         for kind in (Connection, AsyncConnection):
-            assert signature(kind.create, {"self", *options}) == named
-            assert options < set(signature(kind.create, set()))
+            assert signature(kind.create, {"self", "arms", *options}) == named
+            assert options | {"arms"} < set(signature(kind.create, set()))
 
 
 def live(exp: Any) -> list[Any]:

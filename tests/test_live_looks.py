@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from scipy import integrate, stats
 
 import doublesampling as ds
-from doublesampling.errors import ArmError, PausedError, SettingError, StorageBusyError, StoppedError
+from doublesampling.errors import ArmError, PausedError, SettingError, StoppedError, StorageBusyError
 from doublesampling.live import looking
 from doublesampling.live.stores import open_store, schema
 from doublesampling.live.verify import verify
@@ -206,7 +206,9 @@ def test_a_replay_notices_a_changed_look(sqlite_url):
     exp = create(sqlite_url, ds.Stopping(looks=5, superiority=0.999))
     play(exp, 6)
     with open_store(sqlite_url).writing() as connection:
-        for name in connection.execute(sa.text("SELECT name FROM sqlite_master WHERE type = 'trigger'")).scalars().all():
+        for name in (
+            connection.execute(sa.text("SELECT name FROM sqlite_master WHERE type = 'trigger'")).scalars().all()
+        ):
             connection.execute(sa.text(f"DROP TRIGGER {name}"))
         events = schema.events
         content = json.loads(connection.execute(sa.select(events.c.content)).scalar_one())
