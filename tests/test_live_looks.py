@@ -132,7 +132,7 @@ def test_one_look_per_number_with_concurrent_tells(storage):
     def tell(which):
         ready.wait()
         for d in made[which::4]:
-            open_ones[which].tell(d.id, float(d.arm % 2))
+            open_ones[which].tell(d.id, float(d.number % 2))  # no arm is superior in any order
 
     threads = [threading.Thread(target=tell, args=(i,)) for i in range(4)]
     for thread in threads:
