@@ -56,6 +56,10 @@ def _load(options: Any) -> Experiment:
 
 
 def _create(options: Any) -> int:
+    if options.design is not None:
+        return _create_from_trial(options)
+    if options.arms is None:
+        raise SettingError("create needs --arms, or --design with the file of a trial's design.")
     given = {} if options.features is None else {"features": read_features_file(options.features)}
     belief = parse_settings(options.belief, beliefs, arms=len(options.arms), **given)
     policy, limits = parse_settings(options.policy, policies), read_allocation(options)
@@ -65,6 +69,19 @@ def _create(options: Any) -> int:
     )  # fmt: skip
     parts = [belief, policy] + ([] if limits is None else [limits])
     words = f"Experiment {exp.name!r} is ready: {', '.join(map(repr, parts))}, seed {exp.design.seed}. Next: ask."
+    return show(options, exp.summary(), lambda: words)
+
+
+def _create_from_trial(options: Any) -> int:
+    from doublesampling.trials import Trial
+
+    if options.arms is not None or options.features is not None or read_allocation(options) is not None:
+        raise SettingError("--design already says arms, belief, policy and allocation. Leave the other options out.")
+    exp = Experiment.create(
+        options.name, design=Trial.read(options.design), seed=options.seed, units=options.units,
+        storage=options.storage, actor=options.actor,
+    )  # fmt: skip
+    words = f"Experiment {exp.name!r} is ready, as {options.design} says, seed {exp.design.seed}. Next: ask."
     return show(options, exp.summary(), lambda: words)
 
 

@@ -47,7 +47,8 @@ def add_experiment(commands: Any, run: Callable[[argparse.Namespace], int], help
 
 def _add_writing(command: Callable[..., Callable[..., Any]]) -> None:
     add = command("create", "create an experiment", writes=True)
-    add("--arms", nargs="+", required=True, metavar="ARM", default=argparse.SUPPRESS, help="names of the arms")
+    add("--arms", nargs="+", metavar="ARM", help="names of the arms")
+    add("--design", metavar="FILE", help="a trial's design, .toml or .json, in place of arms and all that follows them")
     add("--belief", default="BetaBernoulli", metavar="B", help="such as Gaussian:mean=0,noise=0.5")
     add("--features", metavar="FILE.json", help="features of the belief, as ds.Features(...).to_json() writes them")
     add("--policy", default="DoubleSampling", metavar="P", help="such as DoubleSampling:horizon=400, or thompson")

@@ -36,8 +36,10 @@ def show_status(console: Console, exp: Experiment, content: dict[str, Any]) -> N
         f"{content['voided']} voided, {content['history']} imported",
         markup=False,
     )
-    parts = [content[part] for part in ("belief", "policy", "allocation") if content[part] is not None]
+    parts = [content[part] for part in ("belief", "policy", "allocation", "stopping") if content[part] is not None]
     console.print(f"{', '.join(parts)}, seed {content['seed']}", style="dim", markup=False)
+    for look in exp.looks:
+        console.print(look.reason, markup=False)
     console.print()
     console.print(_arms(content))
     last = exp.decisions(after=max(0, content["decisions"] - _RECENT))["candidates"].tolist()[-_RECENT:]

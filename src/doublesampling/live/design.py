@@ -211,7 +211,7 @@ def make_design(
     if belief.arms != len(names):
         raise ArmError(f"The belief has {belief.arms} arms, but {len(names)} names were given. Make them agree.")
     known = checks.one_of("units", units, UNITS)
-    limits = None if allocation is None else _check_limits(allocation, names, stopping)
+    limits = None if allocation is None else _check_limits(allocation, names)
     rule = None if stopping is None else _check_stopping(stopping, names, belief)
     fixed_seed = secrets.randbits(63) if seed is None else checks.seed(seed)
     return Design(names, belief, policy, fixed_seed, known, make_codes(codes, names), limits, rule, participants)
@@ -230,14 +230,14 @@ def _check_stopping(stopping: object, names: tuple[str, ...], belief: Any) -> St
     return stopping.named(names)
 
 
-def _check_limits(allocation: object, names: tuple[str, ...], stopping: object) -> Allocation:
+def _check_limits(allocation: object, names: tuple[str, ...]) -> Allocation:
     """Return an allocation that these arms can keep, with every arm by its name."""
     found = check_allocation(allocation).named(names)
     found.limits(names)
-    if found.at_looks and stopping is None:
+    if found.at_looks:
         raise SettingError(
-            "update='look' renews shares at the looks of a stopping rule, and this experiment has none. Leave update "
-            "out to renew them at every decision."
+            "update='look' is for simulated trials: a live experiment renews shares at every decision. Leave update "
+            "out."
         )
     return found
 

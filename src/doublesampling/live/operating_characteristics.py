@@ -69,10 +69,9 @@ def characteristics(
 ) -> Characteristics:
     """Return the operating characteristics for one assumed truth: the expected reward of each arm."""
     design.check_available()
-    if design.allocation is not None:
-        raise SettingError(
-            f"A design with {design.allocation!r} cannot be simulated here. Simulate it as a trial: ds.Trial."
-        )
+    limited = design.allocation if design.stopping is None else design.stopping
+    if limited is not None:
+        raise SettingError(f"A design with {limited!r} cannot be simulated here. Simulate it as a trial: ds.Trial.")
     bandit = _world(design, truth, noise)
     wanted = design.usual_horizon if horizon is None else horizon
     length = checks.integer("horizon", wanted, least=1, most=_CELLS)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from doublesampling.errors import NotFoundError, SettingError, VoidedError
+from doublesampling.errors import NotFoundError, SettingError, StoppedError, VoidedError
 from doublesampling.live import records
 from doublesampling.live.design import Design
 from doublesampling.live.experiment import Experiment
@@ -27,13 +27,17 @@ KEPT = (
 
 @contextmanager
 def redact_errors(experiment: Experiment, caller: Caller) -> Iterator[None]:
-    """Replace errors that would name another experiment to a key that may not see it."""
+    """Replace errors that would show results, or name another experiment, to a key that may not see them."""
     try:
         yield
     except VoidedError:
         if not caller.blind:
             raise
         raise VoidedError("This decision was voided: do not carry it out. It accepts no outcome.") from None
+    except StoppedError:
+        if not caller.blind:
+            raise
+        raise StoppedError("This experiment has ended: no new decisions. Outcomes can still be told.") from None
     except NotFoundError:
         if not caller.blind and caller.experiment is None:
             raise

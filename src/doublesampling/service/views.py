@@ -13,12 +13,19 @@ from doublesampling.live.experiment import Experiment
 from doublesampling.live.own_classes import show
 from doublesampling.live.queries import activity
 from doublesampling.live.queries.decision_pages import recent_contexts
+from doublesampling.live.queries.looks import read_looks
 from doublesampling.live.session import Session
 from doublesampling.live.state import ExperimentState
 from doublesampling.live.summary import next_allocation, posterior
 from doublesampling.service import blinding
 from doublesampling.service.access import Caller
-from doublesampling.service.schemas.experiments import ExperimentCounts, ExperimentSummary, ExperimentView, FeatureField
+from doublesampling.service.schemas.experiments import (
+    ExperimentCounts,
+    ExperimentSummary,
+    ExperimentView,
+    FeatureField,
+    LookView,
+)
 
 _CONTEXTS = 100  # latest decisions whose mean context is the default
 CONTEXT = 'numbers separated by commas, such as 0.5,1, or a record as JSON, such as {"age": 61, "site": "a"}'
@@ -33,7 +40,7 @@ def experiment_view(experiment: Experiment, caller: Caller, current: ExperimentS
     hidden = caller.blind and session.design.codes is not None
     return ExperimentView(
         name=session.name,
-        status="paused" if current.paused else "running",
+        status=current.status,
         arms=blinding.arms(current, session.design, caller),
         dimension=getattr(current.belief, "dimension", None),
         features=_features(current.belief),
@@ -42,10 +49,19 @@ def experiment_view(experiment: Experiment, caller: Caller, current: ExperimentS
         belief=None if hidden else show(session.design.belief),
         policy=None if hidden else show(session.design.policy),
         allocation=None if hidden or session.design.allocation is None else repr(session.design.allocation),
+        stopping=None if hidden or session.design.stopping is None else repr(session.design.stopping),
+        looks=_looks(session, caller),
         created_at=session.created_at,
         created_by=session.created_by,
         results=None if caller.blind else _counts(session, current),
     )
+
+
+def _looks(session: Session, caller: Caller) -> list[LookView] | None:
+    """Return the looks that were made; a blind caller must not see probabilities."""
+    if caller.blind or session.design.stopping is None:
+        return None
+    return [LookView(**found.to_dict()) for found in read_looks(session)]
 
 
 def experiment_summary(experiment: Experiment, caller: Caller) -> ExperimentSummary:
@@ -54,7 +70,7 @@ def experiment_summary(experiment: Experiment, caller: Caller) -> ExperimentSumm
     return ExperimentSummary(
         name=session.name,
         arms=[arm.name for arm in blinding.arms(current, session.design, caller)],
-        status="paused" if current.paused else "running",
+        status=current.status,
         created_at=session.created_at,
         created_by=session.created_by,
         last_activity=None if caller.blind else activity.last_activity(session),

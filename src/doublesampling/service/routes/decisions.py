@@ -51,9 +51,10 @@ async def ask(
     """
     experiment = await state.experiment(name)
     wanted = body or DecisionRequest()
-    made = await asyncio.wrap_future(
-        state.writer.ask(experiment, wanted.unit, wanted.context, idempotency_key, caller.actor, caller.owner)
-    )
+    with blinding.redact_errors(experiment, caller):
+        made = await asyncio.wrap_future(
+            state.writer.ask(experiment, wanted.unit, wanted.context, idempotency_key, caller.actor, caller.owner)
+        )
     state.responses.wrote(name)
     return json_response(blinding.receipt(made, caller, experiment.design), made.repeated)
 
@@ -68,12 +69,13 @@ async def ask_many(
 ) -> Response:
     """Decide for several units from the same state: all decisions are stored, or none."""
     experiment = await state.experiment(name)
-    made = await state.write(
-        lambda: experiment.ask_many(
-            body.count, units=body.units, contexts=body.contexts, request_key=idempotency_key, actor=caller.actor,
-            scope=caller.owner,
-        )
-    )  # fmt: skip
+    with blinding.redact_errors(experiment, caller):
+        made = await state.write(
+            lambda: experiment.ask_many(
+                body.count, units=body.units, contexts=body.contexts, request_key=idempotency_key, actor=caller.actor,
+                scope=caller.owner,
+            )
+        )  # fmt: skip
     state.responses.wrote(name)
     views = DecisionBatch.model_construct(decisions=[blinding.receipt(d, caller, experiment.design) for d in made])
     return json_response(views, all(d.repeated for d in made))

@@ -22,6 +22,7 @@ from doublesampling.service.schemas.experiments import (
 )
 from doublesampling.service.state import ServiceState
 from doublesampling.service.views import experiment_summary, experiment_view
+from doublesampling.stopping import Stopping
 
 router = APIRouter(prefix="/v1/experiments", tags=["experiments"])
 
@@ -59,6 +60,7 @@ def _create(state: ServiceState, caller: Caller, body: NewExperiment) -> Experim
             units=body.units,
             codes=body.codes,
             allocation=None if body.allocation is None else Allocation(**body.allocation.model_dump()),
+            stopping=None if body.stopping is None else Stopping(**body.stopping.model_dump()),
             storage=state.store,
             actor=caller.actor,
         )
@@ -115,7 +117,7 @@ async def pause_experiment(
     request = change_request(caller, idempotency_key)
     changed = await state.write(changes.pause, experiment.session, _reason(body), request)
     state.responses.wrote(name)
-    return StatusChange(changed=changed, status="paused")
+    return StatusChange(changed=changed, status=await state.read(lambda: experiment.state.status))
 
 
 @router.post("/{name}/resume")
@@ -127,7 +129,7 @@ async def resume_experiment(
     request = change_request(caller, idempotency_key)
     changed = await state.write(changes.resume, experiment.session, _reason(body), request)
     state.responses.wrote(name)
-    return StatusChange(changed=changed, status="running")
+    return StatusChange(changed=changed, status=await state.read(lambda: experiment.state.status))
 
 
 def _reason(body: OptionalReason | None) -> str | None:

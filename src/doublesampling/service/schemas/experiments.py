@@ -17,6 +17,7 @@ class ComponentSpec(Request):
 
 Share = Annotated[float, Field(ge=0, le=1)]
 ControlRule = Literal["sqrt", "match"]
+Status = Literal["running", "paused", "stopped"]
 
 
 class AllocationSpec(Request):
@@ -45,6 +46,29 @@ class AllocationSpec(Request):
     )
 
 
+Chance = Annotated[float, Field(gt=0, lt=1)]
+Thresholds = Chance | Annotated[list[Chance], Field(min_length=1, max_length=1000)]
+LookNumber = Annotated[int, Field(ge=1, le=10**9)]
+
+
+class StoppingSpec(Request):
+    """When the outcomes are looked at, and the posterior probabilities that drop arms or end the experiment."""
+
+    looks: LookNumber | Annotated[list[LookNumber], Field(min_length=1, max_length=1000)] = Field(
+        description="outcomes between looks, or a list of numbers of known outcomes", examples=[100]
+    )
+    superiority: Thresholds | None = Field(default=None, description="end where P(best) is above", examples=[0.99])
+    inferiority: Thresholds | None = Field(default=None, description="drop arms whose P(best) is below")
+    equivalence: Thresholds | None = Field(default=None, description="end where P(all within the margin) is above")
+    equivalence_margin: Annotated[FiniteFloat, Field(gt=0)] | None = None
+    futility: Thresholds | None = Field(default=None, description="end where P(no arm beats the control) is above")
+    futility_margin: Annotated[FiniteFloat, Field(ge=0)] | None = None
+    control: Text | None = Field(default=None, description="the name of the arm that others are compared with")
+    minimum: Annotated[int, Field(ge=0, le=10**9)] = Field(default=0, description="outcomes per arm before a look acts")
+    enforce: bool = Field(default=True, description="whether looks act; false: they only advise")
+    promote: bool = Field(default=False, description="a superior arm becomes the control instead of ending it")
+
+
 class NewExperiment(Request):
     """The design of a new experiment."""
 
@@ -53,6 +77,7 @@ class NewExperiment(Request):
     belief: ComponentSpec | None = None
     policy: ComponentSpec | None = None
     allocation: AllocationSpec | None = None
+    stopping: StoppingSpec | None = None
     seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
     units: Literal["once", "many"] = "once"
     codes: bool | Annotated[list[Text], Field(min_length=2, max_length=200)] = Field(
@@ -84,7 +109,7 @@ class ExperimentSummary(BaseModel):
 
     name: str
     arms: list[str]
-    status: Literal["running", "paused"]
+    status: Status
     created_at: datetime.datetime
     created_by: str
     last_activity: datetime.datetime | None = Field(description="the time of the last write")
@@ -108,12 +133,15 @@ class Summary(BaseModel):
     """The design, the status and the counts of an experiment. ``decisions`` does not include voided ones."""
 
     name: str
-    status: Literal["running", "paused"]
+    status: Status
     created_at: datetime.datetime
     created_by: str
     belief: str
     policy: str
     allocation: str | None = Field(description="limits on the shares of arms; null where there are none")
+    stopping: str | None = None
+    stopped: str | None = Field(default=None, description="what the look found that ended the experiment")
+    looks: int = Field(default=0, description="how many looks were made")
     seed: int
     units: str
     decisions: int
@@ -144,11 +172,34 @@ class FeatureField(BaseModel):
     open: bool = Field(default=False, description="whether categories that are not listed are accepted")
 
 
+class LookView(BaseModel):
+    """A look of the stopping rule, with its numbers by the names of arms."""
+
+    look: int = Field(description="its number, counted from 1")
+    planned: int = Field(description="the number of known outcomes at which it was due")
+    outcomes: int = Field(description="the number of known outcomes when it was made")
+    outcome: Literal["continue", "superiority", "equivalence", "futility"]
+    reason: str
+    dropped: list[str]
+    remaining: list[str]
+    selected: str | None
+    control: str | None
+    promoted: bool
+    enforced: bool
+    thresholds: dict[str, float]
+    probability_best: dict[str, float]
+    probability_best_remaining: dict[str, float]
+    probability_better: dict[str, float]
+    probability_equivalence: float | None
+    probability_futility: float | None
+    at: datetime.datetime
+
+
 class ExperimentView(BaseModel):
     """An experiment. ``results`` is null for blind keys."""
 
     name: str
-    status: Literal["running", "paused"]
+    status: Status
     arms: list[Arm]
     dimension: int | None = Field(description="how many numbers a context has; null where there is no context")
     features: list[FeatureField] | None = Field(description="the fields of a context; null where it is numbers")
@@ -157,6 +208,8 @@ class ExperimentView(BaseModel):
     belief: str | None = Field(description="null for blind keys where arms have codes: settings may reveal the arms")
     policy: str | None
     allocation: str | None = Field(description="limits on the shares of arms; null where there are none, or hidden")
+    stopping: str | None = Field(default=None, description="the stopping rule; null where there is none, or hidden")
+    looks: list[LookView] | None = Field(default=None, description="looks that were made; null for blind keys")
     created_at: datetime.datetime
     created_by: str
     results: ExperimentCounts | None
@@ -166,7 +219,7 @@ class StatusChange(BaseModel):
     """The status after a pause or resume, and whether it changed."""
 
     changed: bool
-    status: Literal["running", "paused"]
+    status: Status
 
 
 class NewArm(Request):

@@ -114,7 +114,7 @@ class AllocationPoint(BaseModel):
 class TimelineEvent(BaseModel):
     """An event to mark in a chart: a pause, a change of arms, imported history, or a correction of an outcome."""
 
-    kind: Literal["pause", "resume", "add_arm", "drop_arm", "history", "amended", "withdrawn", "voided"]
+    kind: Literal["pause", "resume", "add_arm", "drop_arm", "history", "look", "amended", "withdrawn", "voided"]
     number: int = Field(description="the latest decision before it; 0 where there was none")
     at: datetime.datetime
     text: str

@@ -60,8 +60,8 @@ export function askCard(state) {
       }
       contextField.hidden = !state.view.dimension || !!record;
       context.required = !contextField.hidden;
-      button.disabled = state.view.status === "paused";
-      paused.textContent = state.view.status === "paused" ? "Paused: no new decisions. Outcomes can still be told." : "";
+      button.disabled = state.view.status !== "running";
+      paused.textContent = { paused: "Paused: no new decisions. Outcomes can still be told.", stopped: "Stopped by its stopping rule: no new decisions. Outcomes can still be told." }[state.view.status] ?? "";
     },
   };
 }

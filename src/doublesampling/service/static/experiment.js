@@ -91,7 +91,7 @@ function build(state) {
     fill(summary, answer(state.overview), progress(state.overview));
     choices.update(state.overview);
     fill(arms, armsTable(state.overview, folded, () => { folded = !folded; show(); }));
-    fill(doubt, gauge(state.overview));
+    fill(doubt, gauge(state.overview), looksTable(state.view));
     asking?.update();
   }
   async function drawSeries(fresh) {
@@ -144,13 +144,22 @@ function chartChoices(by, charts) {
   return h("div", { class: "row choices" }, h("label", { for: "axis" }, "Charts"), axis, h("label", { for: "part" }, "Show"), part, h("span", { class: "dim" }, "Drag over a chart to zoom, double click to reset."));
 }
 
-const WORDS = { pause: "paused", resume: "resumed", add_arm: "arm added", drop_arm: "arm dropped", history: "history added", amended: "outcome amended", withdrawn: "outcome withdrawn", voided: "decision voided" };
+const WORDS = { pause: "paused", resume: "resumed", add_arm: "arm added", drop_arm: "arm dropped", history: "history added", look: "look", amended: "outcome amended", withdrawn: "outcome withdrawn", voided: "decision voided" };
 
 function happenings(series) {
   const all = series?.happenings ?? [];
   if (!all.length) return null;
   return h("details", { class: "card" }, h("summary", {}, `Marks in the charts (${all.length})`), h("ul", { class: "plain" }, [...all].reverse().map((each) =>
     h("li", {}, h("strong", {}, WORDS[each.kind]), ` ${clock(each.at)}, after decision ${count(each.number)}: ${each.text}`))));
+}
+
+function looksTable(view) {
+  if (!view.looks?.length) return null;
+  const chances = (look) => Object.entries(view.looks.some((l) => l.control) ? look.probability_better : look.probability_best).map(([name, p]) => `${name} ${(100 * p).toFixed(1)} %`).join(", ");
+  const verdict = (look) => [look.dropped.length ? `dropped ${look.dropped.join(", ")}` : null, look.outcome === "continue" ? null : `${look.outcome}${look.selected ? `: ${look.selected}` : ""}`].filter(Boolean).join("; ") || "continue";
+  return h("details", { open: view.status === "stopped", id: "looks" }, h("summary", {}, `Looks (${view.looks.length})`), h("div", { class: "scroll" }, h("table", {},
+    h("thead", {}, h("tr", {}, ["look", "outcomes", view.looks.some((l) => l.control) ? "P(better than control)" : "P(best)", "verdict"].map((text) => h("th", {}, text)))),
+    h("tbody", {}, view.looks.map((look) => h("tr", { title: look.reason }, [look.look, count(look.outcomes), chances(look), verdict(look) + (look.enforced ? "" : " (advice)")].map((cell) => h("td", {}, String(cell)))))))));
 }
 
 function headline(state, live) {
@@ -160,12 +169,12 @@ function headline(state, live) {
   return [
     h("div", { class: "row between" },
       h("div", { class: "row title" }, h("h1", {}, named(view.name)), h("span", { class: `badge ${view.status}` }, view.status)),
-      h("div", { class: "row" }, admin && pauseButton(state), admin && armsButton(state),
+      h("div", { class: "row" }, admin && view.status !== "stopped" && pauseButton(state), admin && armsButton(state),
         h("a", { class: "button", href: `#/e/${encodeURIComponent(name)}/what-if` }, "Simulate…"), exports(state))),
     h("dl", { class: "facts" }, fact("decisions", count(r.decisions), "n-decisions"),
       fact("outcomes", count(r.outcomes), "n-outcomes"), fact("waiting", count(r.waiting), "n-waiting"),
       r.history > 0 && fact("imported", count(r.history)), overview.horizon && fact("planned", count(overview.horizon)),
-      h("div", { class: "fact wide" }, h("dt", {}, "design"), h("dd", {}, h("code", {}, `${view.policy} on ${view.belief}${view.allocation ? `, ${view.allocation}` : ""}`))), live),
+      h("div", { class: "fact wide" }, h("dt", {}, "design"), h("dd", {}, h("code", {}, `${view.policy} on ${view.belief}${view.allocation ? `, ${view.allocation}` : ""}${view.stopping ? `, ${view.stopping}` : ""}`))), live),
   ];
 }
 
