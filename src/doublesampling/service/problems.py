@@ -39,7 +39,6 @@ STATUS = {
     "state": 422,
     "stopped": 409,
     "storage": 503,
-    "stopped": 409,
     "storage-busy": 503,
     "storage-full": 507,
     "storage-read-only": 503,
