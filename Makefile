@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help test slow check coverage docs bench audit mutants horizon rewards soak reproduce lock clean
+.PHONY: help test slow check coverage docs notebooks bench audit mutants horizon rewards soak reproduce lock clean
 .DEFAULT_GOAL := help
 
 help: ## what there is
@@ -34,6 +34,9 @@ check: $(READY) ## style, types and the direction of imports
 docs: $(READY) ## build the documentation site into docs/_build/site, without a network, and check its links
 	$(BIN)/python -m sphinx -q -E -W --keep-going -b html docs docs/_build/site
 	$(BIN)/python docs/check_site.py docs/_build/site
+
+notebooks: $(READY) ## run the tutorials' notebooks anew and store their outputs, about a minute
+	$(BIN)/python docs/notebooks.py
 
 coverage: $(READY) ## which lines the tests run; compiled rules are not counted (make mutants checks those)
 	$(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=term --cov-report=html:out/coverage

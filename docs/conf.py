@@ -3,6 +3,7 @@
 import argparse
 import os
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,15 @@ import doublesampling
 from doublesampling.cli.main import parser as make_parser
 
 ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "docs"))
+
+from notebooks import to_markdown  # noqa: E402  (docs is not a package)
 
 project = "doublesampling"
 author = "the authors of doublesampling"
 release = version = doublesampling.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
+source_suffix = {".md": "markdown", ".ipynb": "markdown"}  # read_page turns notebooks into Markdown
 exclude_patterns = ["_build"]
 
 myst_heading_anchors = 4  # so that links to headings are checked
@@ -60,14 +65,16 @@ def unlisted_names() -> list[str]:
 def unlisted_pages() -> list[str]:
     """Return the pages that the front page does not list yet."""
     front = (ROOT / "docs" / "index.md").read_text().split()
-    found = [
-        path.relative_to(ROOT / "docs") for path in sorted((ROOT / "docs").rglob("*.md")) if "_build" not in path.parts
-    ]
+    files = sorted(path for ending in ("*.md", "*.ipynb") for path in (ROOT / "docs").rglob(ending))
+    found = [path.relative_to(ROOT / "docs") for path in files if "_build" not in path.parts]
     return [name for path in found if (name := path.with_suffix("").as_posix()) not in (*front, "index")]
 
 
 def read_page(app: Any, page: str, source: list[str]) -> None:
     """Show a file of the repository where its page is, list what nobody has sorted in yet, and mend links."""
+    file = app.env.doc2path(page, base=False)
+    if str(file).endswith(".ipynb"):
+        source[0] = to_markdown(source[0], Path(file).name)
     for file, name in PAGES.items():
         if page == name:
             source[0] = re.sub(r"\]\(docs/", "](", (ROOT / file).read_text())

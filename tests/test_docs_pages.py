@@ -51,7 +51,7 @@ def test_every_block_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pyte
 
 
 def test_the_first_pages_show_code() -> None:
-    assert {"README.md", "docs/index.md", "docs/tutorials/first_steps.md", "docs/how-to/choose.md"} <= set(WITH_CODE)
+    assert {"README.md", "docs/index.md", "docs/how-to/choose.md"} <= set(WITH_CODE)
 
 
 def test_a_page_that_shows_another_output_is_found() -> None:
