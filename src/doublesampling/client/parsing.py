@@ -59,7 +59,7 @@ def explanation(found: dict[str, Any], experiment: str) -> Explanation:
     """Return the explanation of a decision; numbers that JSON does not have are nan."""
     made = receipt({**found["decision"], "repeated": True}, experiment)
     arms = ({**arm, "mean": _number(arm["mean"]), "sd": _number(arm["sd"])} for arm in found["arms"])
-    plain = {name: found[name] for name in ("why", "policy", "belief", "verified", "unknown_then")}
+    plain = {name: found[name] for name in ("why", "policy", "allocation", "belief", "verified", "unknown_then")}
     return Explanation(decision=made, arms=tuple(arms), asked_at=made.asked_at, **plain)
 
 
