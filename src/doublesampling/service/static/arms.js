@@ -73,6 +73,7 @@ export function answer(overview) {
   if (!known) return h("p", { class: "answer-first" }, "No outcomes yet: the posterior of every arm is the prior.");
   const [first, second] = [...active].sort((a, b) => b.probability_optimal - a.probability_optimal);
   const facts = (arm) => (arm.outcomes === null ? "" : experiment.binary ? `, ${count(arm.total)} successes in ${count(arm.outcomes)}` : `, mean ${arm.outcomes ? number(arm.total / arm.outcomes) : "–"} of ${count(arm.outcomes)}`);
+  if (!second) return h("p", { class: "answer-first" }, h("strong", {}, swatch(first.arm), shorten(first.name, 60)), " is the only arm that is left", facts(first), ".");
   const d = first.difference;
   const against = d && h("span", {}, ` Difference to ${shorten(arms[d.reference].name)}: ${signed(d.mean)} (95 % credible interval ${signed(d.low)} to ${signed(d.high)}).`);
   return h("p", { class: "answer-first" }, overview.context && "At the context below, ", h("strong", {}, swatch(first.arm), shorten(first.name, 60)), ` is most probably the best: ${percent(first.probability_optimal)}`, facts(first),

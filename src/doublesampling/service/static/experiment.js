@@ -91,7 +91,7 @@ function build(state) {
     fill(summary, answer(state.overview), progress(state.overview));
     choices.update(state.overview);
     fill(arms, armsTable(state.overview, folded, () => { folded = !folded; show(); }));
-    fill(doubt, gauge(state.overview), looksTable(state.view));
+    fill(doubt, state.view.status === "stopped" ? null : gauge(state.overview), looksTable(state.view));
     asking?.update();
   }
   async function drawSeries(fresh) {
