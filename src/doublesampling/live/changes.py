@@ -50,7 +50,6 @@ def change(
     would say, the answer is True as it was then; without it, False.
     """
     actor, request_key, scope = request.actor, request.request_key, request.scope
-    signed = session.provenance(actor)
 
     def work(connection: Connection) -> bool:
         with session.cache.lock:
@@ -71,6 +70,7 @@ def change(
             return False
         xid = session.write_event(connection, current, kind, content, (request_key, scope), actor)
         if rows:
+            signed = session.provenance(actor)  # not before the event that they belong to
             connection.execute(sa.insert(outcomes), [row | signed | {"xid": xid, "place": xid} for row in rows])
         return True
 
