@@ -37,7 +37,7 @@ def decide_rows(law: int, form: int) -> Callable[..., None]:
             if not known:
                 quadrature.probability_optimal(law, parameters[i], EXACT, row, survey, panel)
             # the propensities of this row are not known yet: their place holds the precisions until they are
-            fill_precisions(law, parameters[i], propensities[i])
+            fill_precisions(form, law, parameters[i], propensities[i])
             arm, number = double_sampling_recorded(
                 form, policy, address, row, propensities[i], votes[i], propensities[i]
             )

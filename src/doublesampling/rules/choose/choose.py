@@ -44,8 +44,7 @@ def choose(
     """
     number = 1
     if kind == kinds.DOUBLE_SAMPLING:
-        if form == kinds.CHALLENGER or form == kinds.ANYTIME:
-            fill_precisions(law, scratch.parameters, scratch.values)
+        fill_precisions(form, law, scratch.parameters, scratch.values)
         if law == laws.SAMPLED:  # p is an estimate from samples already
             number = count_candidates(form, policy, float(address[3]), scratch.p, scratch.values, scratch.votes)
             arm = choose_candidate(form, number, policy, address, scratch.p, scratch.votes)
@@ -72,10 +71,11 @@ def choose(
 
 
 @specialised(spliced)
-def fill_precisions(law: Constant, parameters: FloatArray, precisions: FloatArray) -> None:
-    """Fill how well each arm is known."""
-    for a in range(precisions.size):
-        precisions[a] = laws.precision(law, parameters[a, 0], parameters[a, 1])
+def fill_precisions(form: Constant, law: Constant, parameters: FloatArray, precisions: FloatArray) -> None:
+    """Fill how well each arm is known, where the form of double sampling weighs challengers by it."""
+    if form == kinds.CHALLENGER or form == kinds.ANYTIME:
+        for a in range(precisions.size):
+            precisions[a] = laws.precision(law, parameters[a, 0], parameters[a, 1])
 
 
 @rule

@@ -26,8 +26,7 @@ def share_of_first(kind: Constant, form: Constant, policy: PolicySettings, time:
     p, values = scratch.p, scratch.values
     if kind == kinds.DOUBLE_SAMPLING:
         recurrence.tracked_optimality(scratch.state.track, p)
-        if form == kinds.CHALLENGER or form == kinds.ANYTIME:
-            fill_precisions(laws.BETA, scratch.parameters, values)
+        fill_precisions(form, laws.BETA, scratch.parameters, values)
         number = count_candidates(form, policy, float(time), p, values, scratch.votes)
         # P(the lesser arm is the mode) is at most (4 p (1 - p))^(N / 2)
         if p[0] * p[1] <= 0.0 or 0.5 * number * math.log(4.0 * p[0] * p[1]) < _LEAST_LOG:

@@ -114,8 +114,7 @@ def fill_policy_shares(
     p is filled where the policy looks at it, and for Thompson sampling.
     """
     if kind == kinds.DOUBLE_SAMPLING:
-        if form == kinds.CHALLENGER or form == kinds.ANYTIME:
-            fill_precisions(law, scratch.parameters, scratch.values)
+        fill_precisions(form, law, scratch.parameters, scratch.values)
         if law == laws.SAMPLED:  # p is the estimate already
             number = count_candidates(form, policy, float(address[3]), scratch.p, scratch.values, scratch.votes)
         else:
