@@ -71,7 +71,7 @@ MUTANTS = [
      "found *= below(law, parameters, arms, a, z)", "test_stopping.py"),
     ("looks/look.py", "return SUPERIORITY if known.place[2] == 1 else FUTILITY", "return FUTILITY", "test_stopping.py"),
     ("looks/look.py", "if i != best and space.p[i]", "if space.p[i]", "test_stopping.py"),
-    ("../engine/trial_kernels.py", "put_off(t, t + delay, state.head",
+    ("trials/outcomes.py", "put_off(t, t + delay, state.head",
      "put_off(t, min(t + delay + 1, state.head.size - 1), state.head", "test_trials.py"),
     ("../engine/late_kernels.py", "put_off(t, t + delay, late.head", "put_off(t, t, late.head", "test_late.py"),
     ("optimal_arm/regions.py", "EXACT = (28.0, 1.2)", "EXACT = (28.0, 5.0)", "test_optimality.py"),

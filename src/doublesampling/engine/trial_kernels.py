@@ -16,7 +16,6 @@ from doublesampling.rules.looks.bundles import (
     POINTER,
     RENEW,
     RUNNING,
-    SIZE,
     STATUS,
     TICK,
     WAITING,
@@ -31,18 +30,13 @@ from doublesampling.rules.trials.assignment import (
     share_equally,
 )
 from doublesampling.rules.trials.bundles import (
-    ASSIGNED,
-    KNOWN,
-    KNOWN_SQUARES,
-    KNOWN_TOTAL,
-    TOTAL,
     TrialBlock,
     TrialDesign,
     TrialSpace,
     TrialState,
     TrialWorld,
 )
-from doublesampling.rules.trials.outcomes import begin_trial, fill_known, learn, outcome_of, put_off, time_until_known
+from doublesampling.rules.trials.outcomes import begin_trial, enrol, fill_known, learn_next
 
 NEXT_TICK = -2  # the pointer between ticks; -1 where no more outcomes become known in this one
 
@@ -99,28 +93,10 @@ def trial_kernel(sharing: int, kind: int, form: int, law: int) -> Kernel:
                                 state.shares[a] = space.shares[a]
                         if arm < 0:
                             arm = draw_from_shares(address, design.block, state.shares, state.left, space.wanted)
-                        paid = outcome_of(law, world, t / span, arm, address)
-                        state.arm[t], state.paid[t] = arm, paid
-                        state.assigned[arm] += 1
-                        state.record[arm, ASSIGNED] += 1.0
-                        state.record[arm, TOTAL] += world.values[int(paid)] if world.values.size > 0 else paid
-                        at[SIZE] += 1
-                        delay = time_until_known(world.delay, world.delays, world.dropout, address)
-                        if delay >= 0:
-                            put_off(t, t + delay, state.head, state.tail, state.following)
-                            at[WAITING] += 1
+                        enrol(law, world, t / span, arm, address, at, state)
                     at[POINTER] = state.head[t]
                 while at[POINTER] >= 0 and at[STATUS] == RUNNING:
-                    participant = at[POINTER]
-                    arm, paid = state.arm[participant], state.paid[participant]
-                    learn(law, prior, arm, paid, known, state, space)
-                    worth = world.values[int(paid)] if world.values.size > 0 else paid
-                    state.record[arm, KNOWN] += 1.0
-                    state.record[arm, KNOWN_TOTAL] += worth
-                    state.record[arm, KNOWN_SQUARES] += worth * worth
-                    at[KNOWN_SO_FAR] += 1
-                    at[WAITING] -= 1
-                    at[POINTER] = state.following[participant]
+                    learn_next(law, prior, world, known, at, state, space)
                     if at[LOOKS] < looks.size and at[KNOWN_SO_FAR] == looks[at[LOOKS]]:
                         fill_known(law, prior, address, world, known, state, space)
                         at[STATUS] = DUE

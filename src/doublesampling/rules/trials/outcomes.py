@@ -8,9 +8,18 @@ from numpy.typing import NDArray
 from doublesampling.rules import dirichlet, laws, posterior, two_parameter_laws, worlds
 from doublesampling.rules.compiled import rule, spliced
 from doublesampling.rules.draws import DELAY, DROPOUT, Address, uniform
-from doublesampling.rules.looks.bundles import Known
+from doublesampling.rules.looks.bundles import KNOWN_SO_FAR, POINTER, SIZE, TICK, WAITING, Known
 from doublesampling.rules.specialise import Constant, specialised
-from doublesampling.rules.trials.bundles import TrialSpace, TrialState, TrialWorld
+from doublesampling.rules.trials.bundles import (
+    ASSIGNED,
+    KNOWN,
+    KNOWN_SQUARES,
+    KNOWN_TOTAL,
+    TOTAL,
+    TrialSpace,
+    TrialState,
+    TrialWorld,
+)
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -119,3 +128,44 @@ def fill_known(
         dirichlet.fill_reward_draws(state.concentration, world.values, address, space.category, known.draws)
         for a in range(arms):
             known.parameters[a, 0] = dirichlet.mean_value(state.concentration[a], world.values)
+
+
+@rule
+def _worth(values: FloatArray, paid: float) -> float:
+    """Return what an outcome counts: the value of its category where there are categories."""
+    return values[int(paid)] if values.size > 0 else paid
+
+
+@specialised(spliced)
+def enrol(
+    law: Constant, world: TrialWorld, progress: float, arm: int, address: Address, at: IntArray, state: TrialState
+) -> None:
+    """Give the participant of this tick an arm and its outcome, which becomes known later, or never."""
+    t = at[TICK]
+    paid = outcome_of(law, world, progress, arm, address)
+    state.arm[t], state.paid[t] = arm, paid
+    state.assigned[arm] += 1
+    state.record[arm, ASSIGNED] += 1.0
+    state.record[arm, TOTAL] += _worth(world.values, paid)
+    at[SIZE] += 1
+    delay = time_until_known(world.delay, world.delays, world.dropout, address)
+    if delay >= 0:
+        put_off(t, t + delay, state.head, state.tail, state.following)
+        at[WAITING] += 1
+
+
+@specialised(spliced)
+def learn_next(
+    law: Constant, prior: Prior, world: TrialWorld, known: Known, at: IntArray, state: TrialState, space: TrialSpace
+) -> None:
+    """Learn from the next outcome that becomes known in this tick."""
+    participant = at[POINTER]
+    arm, paid = state.arm[participant], state.paid[participant]
+    learn(law, prior, arm, paid, known, state, space)
+    worth = _worth(world.values, paid)
+    state.record[arm, KNOWN] += 1.0
+    state.record[arm, KNOWN_TOTAL] += worth
+    state.record[arm, KNOWN_SQUARES] += worth * worth
+    at[KNOWN_SO_FAR] += 1
+    at[WAITING] -= 1
+    at[POINTER] = state.following[participant]
