@@ -55,6 +55,11 @@ def open_page(chromium: Any, **settings: Any) -> Iterator[Any]:
     assert hosts <= {"127.0.0.1", "blob"}, hosts
 
 
+def poll(page: Any) -> None:
+    """Let the page look at once for what others have written: it does when it is shown again, or after seconds."""
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+
+
 def mean(page: Any, arm: str) -> str:
     return str(page.locator(f'tr[data-arm="{arm}"] .mean').first.inner_text())
 
@@ -153,6 +158,7 @@ def test_an_outcome_is_stored_for_the_unit_that_was_read(page, shared):
     for i in range(3):  # others ask, and tell of what stands above
         exp.ask(unit=f"newer-{i}")
         exp.tell(asked[f"patient-{312 + i}"].id, 1.0)
+    poll(page)
     expect(page.locator("#n-outcomes")).to_have_text("3", timeout=PATIENCE)
     expect(rows.first).to_contain_text("has an outcome now", timeout=PATIENCE)
     assert [row.split("\n")[0] for row in rows.all_inner_texts()][:10] == list(asked)
@@ -214,6 +220,7 @@ def test_the_gauge_speaks_from_the_propensities(page, shared):
     expect(page.locator(".gauge")).to_contain_text("exploring", timeout=PATIENCE)
     expect(page.locator(".progress-row")).to_contain_text("0 of 100 planned decisions")
     exp.add_history(["a"] * 40 + ["b"] * 40, [1] * 36 + [0] * 44)
+    poll(page)
     expect(page.locator(".gauge")).to_contain_text("exploiting: the next unit gets a", timeout=PATIENCE)
 
 
@@ -336,8 +343,15 @@ def test_what_if_shows_its_progress_and_an_answer(page, shared):
     expect(page.locator("#wins")).to_contain_text("%", timeout=120_000)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (1280, "light"),
+        (390, "dark"),
+        pytest.param(1280, "dark", marks=pytest.mark.slow),
+        pytest.param(390, "light", marks=pytest.mark.slow),
+    ],
+)
 def test_it_fits_desk_and_phone_by_day_and_night(chromium, shared, width, scheme, tmp_path):
     arms = (
         ["n" * 500, "several words " * 35 + "end", *(f"arm {i}" for i in range(48))]
