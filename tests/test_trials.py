@@ -195,7 +195,7 @@ def test_calibration_finds_a_threshold_of_that_error():
     errors = [error for _, error in found.steps]
     below = [error for threshold, error in found.steps if threshold < found.threshold - 0.002]
     assert min(below) > 0.1 >= errors[-1]
-    again = found.trial.simulate([[0.4] * 3, [0.6] * 3], realizations=2000, seed=77, equal=False)
+    again = found.trial.simulate([[0.4] * 3, [0.6] * 3], realizations=1000, seed=77, equal=False)
     worst = int(np.argmax(again.probability_superiority.values))
     close(float(again.probability_superiority[worst]), float(again.probability_superiority_error[worst]), 0.1,
           found.type_1_error_error)  # fmt: skip
