@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.migrations import RepeatedMigrations
+
 
 @pytest.hookimpl(tryfirst=True)  # before pytest looks for the markers that were asked for
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -40,6 +42,16 @@ def postgres() -> Iterator[Any]:
     yield running
     running.cleanup()
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def migrations() -> Iterator[None]:
+    """Run the migrations for the first new store of each database; repeat their statements for the others."""
+    from doublesampling.live.stores import upgrade
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(upgrade, "migrate", RepeatedMigrations(upgrade.migrate).migrate)
+        yield
 
 
 @pytest.fixture
