@@ -12,8 +12,8 @@ import doublesampling as ds
 from doublesampling.engine.plan import default_belief
 
 _FEW: dict[str, tuple[str, ...]] = {
-    "Beta, many arms": ("DoubleSampling", "DoubleSampling, exact", "ThompsonSampling", "InformationDirected", "BayesUCB",
-                        "Greedy", "UCB1"),
+    "Beta, many arms": ("DoubleSampling", "DoubleSampling, exact", "ThompsonSampling", "InformationDirected",
+                        "BayesUCB", "Greedy", "UCB1"),
     "Beta, changing": ("DoubleSampling", "InformationDirected", "UCB1", "KLUCB", "IMED", "Greedy",
                        "FiniteHorizonGittins", "InformationRelaxation", "EpsilonThompson"),
     "GammaPoisson": ("DoubleSampling", "DoubleSampling, horizon", "TopTwo", "BayesUCB"),

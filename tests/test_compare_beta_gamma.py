@@ -173,7 +173,7 @@ SURE = [
 ]
 
 
-@pytest.mark.parametrize(("policy", "name"), SURE, ids=repr)
+@pytest.mark.parametrize(("policy", "name"), SURE, ids=str)
 def test_what_is_certain_is_played(policy: Any, name: str) -> None:
     """Where the posterior leaves no doubt, rounding must not make one: in the engine as in decide."""
     bandit, known = CERTAIN[name]

@@ -80,7 +80,12 @@ REPLAYS = [("sqlite", *pair) for pair in REPLAYED] + [  # `make slow` replays al
 ]
 
 
-@pytest.mark.parametrize(("storage", "policy", "belief"), REPLAYS, indirect=["storage"])
+@pytest.mark.parametrize(
+    ("storage", "policy", "belief"),
+    REPLAYS,
+    indirect=["storage"],
+    ids=lambda v: v if isinstance(v, str) else type(v).__name__,
+)
 def test_an_own_belief_is_replayed_to_the_bit(
     storage: str, belief: Any, policy: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
