@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from tests.migrations import RepeatedMigrations
-
 
 @pytest.hookimpl(tryfirst=True)  # before pytest looks for the markers that were asked for
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -44,10 +42,11 @@ def postgres() -> Iterator[Any]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="session")
 def migrations() -> Iterator[None]:
     """Run the migrations for the first new store of each database; repeat their statements for the others."""
     from doublesampling.live.stores import upgrade
+    from tests.migrations import RepeatedMigrations
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(upgrade, "migrate", RepeatedMigrations(upgrade.migrate).migrate)
@@ -55,14 +54,14 @@ def migrations() -> Iterator[None]:
 
 
 @pytest.fixture
-def sqlite_url(tmp_path: Path) -> Iterator[str]:
+def sqlite_url(tmp_path: Path, migrations: None) -> Iterator[str]:
     """The URL of a new SQLite store."""
     yield f"sqlite:///{tmp_path / 'trial.db'}"
     _close()
 
 
 @pytest.fixture
-def postgres_url(postgres: Any, request: pytest.FixtureRequest) -> Iterator[str]:
+def postgres_url(postgres: Any, migrations: None, request: pytest.FixtureRequest) -> Iterator[str]:
     """The URL of a new database on the server."""
     import uuid
 
