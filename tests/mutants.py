@@ -105,6 +105,7 @@ MUTANTS = [
     ("dirichlet.py", "votes[best_of_draw(draws, m)] += 1", "votes[0] += 1", "test_rewards.py"),
     ("steps.py", "- 1) // world.every) %", "- 1) // world.every + 1) %", "test_rewards.py"),
     ("../comparison.py", "limits = 0.5 * gaps", "limits = 0.9 * gaps", "test_comparison.py"),
+    ("../live/deciding.py", "not within.allocation.at_looks:", "True:", "test_live_look_shares.py"),
     ("../service/access.py", "scope not in caller.scopes:", "False:", "test_service_access.py"),
     ("../service/access.py", "name != caller.experiment:", "False:", "test_service_access.py"),
     ("../service/keys.py", '"digest": digest(token)', '"digest": token', "test_service_access.py"),

@@ -48,6 +48,8 @@ class LookRecord:
     probability_equivalence: float | None
     probability_futility: float | None
     at: datetime.datetime
+    shares: Mapping[str, float] | None = None
+    """The share of every arm until the next look, where shares are renewed at looks; empty after the last one."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -63,5 +65,5 @@ def read_looks(ref: ExperimentRef) -> list[LookRecord]:
         for row in connection.execute(query.order_by(events.c.revision)):
             content = json.loads(row.content) | {"at": row.at}
             content |= {name: tuple(content[name]) for name in ("dropped", "remaining")}
-            found.append(LookRecord(**{name: content[name] for name in names}))
+            found.append(LookRecord(**{name: content[name] for name in names if name in content}))
     return found

@@ -193,6 +193,9 @@ class LookView(BaseModel):
     probability_equivalence: float | None
     probability_futility: float | None
     at: datetime.datetime
+    shares: dict[str, float] | None = Field(
+        default=None, description="shares of arms until the next look; null where every decision renews them"
+    )
 
 
 class ExperimentView(BaseModel):
