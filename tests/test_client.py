@@ -25,7 +25,6 @@ from doublesampling.client import (
     ServiceError,
     UnauthorizedError,
 )
-from doublesampling.live.create_options import CreateOptions
 from doublesampling.service.app import create_app
 from tests.client import connected, new_key, service
 from tests.service import HERE
@@ -48,7 +47,7 @@ class TestInterface:
     def test_every_method_of_an_experiment_exists(self):
         local = {name for name in public(ds.Experiment) if name not in LOCAL_ONLY}
         assert len(local) >= 20
-        assert set(public(RemoteExperiment)) == local | {"status"}
+        assert set(public(RemoteExperiment)) == local | {"status", "looks"}  # looks are inherited there
         assert set(public(AsyncRemoteExperiment)) == set(public(RemoteExperiment))
         assert set(public(AsyncConnection)) == set(public(Connection)) == {"create", "load", "list", "me", "close"}
 
@@ -62,12 +61,9 @@ class TestInterface:
         assert inspect.signature(later) == inspect.signature(remote)
 
     def test_an_experiment_is_created_with_the_same_arguments(self):
-        named = signature(ds.Experiment.create, {"storage", "options", "arms"})  # a trial has no place in a request yet
-        options = {"units", "codes"}
-        assert options == set(CreateOptions.__annotations__) - {"actor", "allocation", "stopping", "design"}
+        named = signature(ds.Experiment.create, {"storage"})
         for kind in (Connection, AsyncConnection):
-            assert signature(kind.create, {"self", "arms", *options}) == named
-            assert options | {"arms"} < set(signature(kind.create, set()))
+            assert signature(kind.create, {"self"}) == named
 
 
 def live(exp: Any) -> list[Any]:

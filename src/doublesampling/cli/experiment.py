@@ -254,7 +254,8 @@ def _simulate(options: Any) -> int:
         raise SettingError(f"--truth takes numbers such as 0.3,0.5,0.6, got {options.truth}.") from None
     found = [
         characteristics(design, truth, horizon=options.horizon, realizations=options.realizations,
-                        seed=options.seed, noise=options.noise)
+                        seed=options.seed, noise=options.noise, delay=options.delay, dropout=options.dropout,
+                        trend=options.trend)
         for truth in truths
     ]  # fmt: skip
     return show(options, [row.to_dict() for row in found], lambda: show_characteristics(wide_console(), design, found))

@@ -120,6 +120,10 @@ def _add_reading(command: Callable[..., Callable[..., Any]]) -> None:
         default=1.0,
         help="standard deviation of a Gaussian reward where the design does not set it",
     )
+    add("--delay", type=int, default=0, metavar="D", help="further decisions until an outcome is known")
+    add("--dropout", type=float, default=0.0, metavar="P", help="share of the outcomes that are never known")
+    add("--trend", type=float, default=0.0, metavar="X",
+        help="how far all expected rewards move from the first to the last decision")  # fmt: skip
     add("--seed", type=int, default=1, help="the same seed gives the same numbers")
 
 

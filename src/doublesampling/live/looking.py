@@ -3,6 +3,7 @@
 import logging
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from doublesampling.live.design import Design
 from doublesampling.live.own_classes import own_code
 from doublesampling.live.queries.log import history_counts
 from doublesampling.live.session import Session
+from doublesampling.live.state import ExperimentState
 from doublesampling.looks import LookResult, evaluate_look
 from doublesampling.stopping import THRESHOLDS, Stopping
 
@@ -81,6 +83,16 @@ def control_now(stopping: Stopping, arms: tuple[str, ...], looks: Sequence[Conte
         return arms.index(last["control"]), bool(last["promoted"])
     first = stopping.control_among(arms)
     return (None if first < 0 else first), False
+
+
+def design_now(design: Design, current: ExperimentState) -> Design:
+    """Return the design over the active arms, with the control that looks made of an arm."""
+    arms, rule = tuple(current.arms[i] for i in current.active), design.stopping
+    if rule is not None and rule.control is not None:
+        control, _ = control_now(rule, current.arms, current.looks)
+        if control is not None and current.arms[control] != rule.control:
+            design = replace(design, stopping=replace(rule, control=current.arms[control]))
+    return design.with_arms(arms)
 
 
 def look_content(design: Design, known: Known, outcomes: IntArray, time: int) -> Content:

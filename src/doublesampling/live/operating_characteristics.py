@@ -1,8 +1,12 @@
-"""Operating characteristics of an experiment's design: simulate it on assumed expected rewards."""
+"""Operating characteristics of an experiment's design: simulate it on assumed expected rewards.
+
+A design with an allocation or a stopping rule is simulated as a ``ds.Trial``, and so is any design under delay, dropout
+or a trend; others by ``ds.simulate``, which is quicker and also plays policies of one's own.
+"""
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +14,16 @@ from numpy.typing import NDArray
 from doublesampling import checks, html
 from doublesampling.bandits import BernoulliBandit, ExponentialBandit, GaussianBandit, PoissonBandit
 from doublesampling.beliefs import BetaBernoulli, GammaExponential, GammaPoisson, Gaussian
-from doublesampling.engine.simulate import simulate
+from doublesampling.delays import Delay, check_delay
+from doublesampling.engine.simulate import check_threads, simulate
 from doublesampling.errors import SettingError
 from doublesampling.live.design import Design
+from doublesampling.looks import OUTCOMES
+from doublesampling.rules.looks.bundles import CONTINUE
+from doublesampling.rules.trials.bundles import ASSIGNED, TOTAL
+from doublesampling.trials.play import pack, play
+from doublesampling.trials.scenarios import Circumstances, make_world
+from doublesampling.trials.trial import Trial
 
 FloatArray = NDArray[np.float64]
 _CELLS = 4_000_000  # steps of one chunk, whose trajectories are kept in memory
@@ -31,7 +42,8 @@ class Characteristics:
     horizon: int
     realizations: int
     best_arm_wins: tuple[float, float] | None
-    """How often the arm with the highest posterior mean at the end is the best one; None where all are equal."""
+    """How often the arm that is selected is the best one; None where all are equal. It is the arm that a look selected,
+    or at the end the one with the highest posterior mean (simulated as a trial: with the highest P(best))."""
     failures: tuple[float, float] | None
     """Expected number of rewards of 0; None where rewards are not 0 or 1."""
     failures_of_equal_allocation: float | None
@@ -40,6 +52,13 @@ class Characteristics:
     """Expected loss of reward compared with always playing the best arm."""
     shares: tuple[tuple[float, float], ...]
     """Share of the decisions that each arm gets."""
+    size: tuple[float, float] | None = None
+    """Expected number of decisions; None where there is no stopping rule."""
+    ends: dict[str, tuple[float, float]] | None = None
+    """Probability that a trial ends with "superiority", "equivalence", "futility", or at its "maximum" size; None where
+    there is no stopping rule."""
+    selected: tuple[tuple[float, float], ...] | None = None
+    """How often each arm is selected; None where there is no stopping rule."""
 
     def _repr_html_(self) -> str:
         """A table for a notebook: numbers with their Monte Carlo errors."""
@@ -47,6 +66,9 @@ class Characteristics:
         rows: list[tuple[Any, ...]] = [
             (name.replace("_", " "), *found) for name in names if (found := getattr(self, name)) is not None
         ]
+        if self.size is not None:
+            rows.append(("decisions", *self.size))
+        rows += [(f"ends with {how}", *found) for how, found in (self.ends or {}).items()]
         rows += [(f"share of arm {arm}", *share) for arm, share in enumerate(self.shares)]
         told = f"{self.realizations:,} simulated experiments of {self.horizon:,} decisions, truth {list(self.truth)}"
         return html.block(
@@ -58,6 +80,19 @@ class Characteristics:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
+class Lateness(NamedTuple):
+    """What is assumed of outcomes beside their expected values."""
+
+    delay: Delay
+    dropout: float
+    trend: float
+
+    @property
+    def any(self) -> bool:
+        """Whether outcomes come late, or never, or drift."""
+        return self.delay.longest > 0 or self.dropout > 0.0 or self.trend != 0.0
+
+
 def characteristics(
     design: Design,
     truth: Any,
@@ -66,18 +101,72 @@ def characteristics(
     realizations: int = 1000,
     seed: int = 1,
     noise: float = 1.0,
+    delay: Any = 0,
+    dropout: float = 0.0,
+    trend: float = 0.0,
 ) -> Characteristics:
-    """Return the operating characteristics for one assumed truth: the expected reward of each arm."""
+    """Return the operating characteristics for one assumed truth: the expected reward of each arm.
+
+    ``delay`` is after how many further decisions an outcome is known, as in ``ds.Trial``; a share ``dropout`` is never
+    known; ``trend`` is how far all expected rewards move from the first to the last decision.
+    """
     design.check_available()
-    limited = design.allocation if design.stopping is None else design.stopping
-    if limited is not None:
-        raise SettingError(f"A design with {limited!r} cannot be simulated here. Simulate it as a trial: ds.Trial.")
     bandit = _world(design, truth, noise)
     wanted = design.usual_horizon if horizon is None else horizon
     length = checks.integer("horizon", wanted, least=1, most=_CELLS)
     count = checks.integer("realizations", realizations, least=2, most=10**6)
-    means = np.array([float(value) for value in truth])
-    arms, rewards = _play(design, bandit, length, count, checks.seed(seed))
+    late = Lateness(
+        check_delay(delay), checks.within("dropout", dropout, 0.0, 1.0), checks.within("trend", trend, -1e50, 1e50)
+    )
+    if design.allocation is not None or design.stopping is not None or late.any:
+        return _of_trial(design, bandit, length, count, checks.seed(seed), late)
+    return _of_simulation(design, bandit, length, count, checks.seed(seed))
+
+
+def _of_trial(design: Design, bandit: Any, length: int, count: int, seed: int, late: Lateness) -> Characteristics:
+    """Return the characteristics of the design as a trial."""
+    if design.has_own_classes:
+        raise SettingError(
+            "A design with an allocation or a stopping rule, or with delay, dropout or a trend, is simulated with the "
+            "beliefs and policies of this package only. Use ds.simulate with your own bandit."
+        )
+    trial = Trial(
+        arms=design.arms, belief=design.belief, policy=design.policy, allocation=design.allocation,
+        stopping=design.stopping, horizon=length,
+    )  # fmt: skip
+    world = make_world(design.belief, bandit, Circumstances(late.delay, late.dropout, late.trend or None))
+    threads, means, binary = check_threads(None), world.means, isinstance(bandit, BernoulliBandit)
+    found = play(pack(trial, False), [world], count, seed, threads)
+    assigned, size = found.arms[0, :, :, ASSIGNED], found.size[0].astype(np.float64)
+    best = means >= means.max() - 1e-12
+    equal = None
+    if binary and design.stopping is None:
+        equal = float(length * (1.0 - means.mean() - late.trend / 2.0))
+    elif binary:
+        alike = play(pack(trial, True), [world], count, seed, threads)
+        equal = float(np.mean(alike.size[0] - alike.arms[0, :, :, TOTAL].sum(axis=1)))
+    stops = design.stopping is not None
+    return Characteristics(
+        truth=tuple(means.tolist()),
+        horizon=length,
+        realizations=count,
+        best_arm_wins=None if best.all() else _mean(best[found.selected[0]]),
+        failures=_mean(size - found.arms[0, :, :, TOTAL].sum(axis=1)) if binary else None,
+        failures_of_equal_allocation=equal,
+        regret=_mean(assigned @ (means.max() - means)),
+        shares=tuple(_mean(share) for share in (assigned / size[:, None]).T),
+        size=_mean(size) if stops else None,
+        ends={word: _mean(found.outcome[0] == how) for how, word in OUTCOMES.items() if how != CONTINUE}
+        if stops
+        else None,
+        selected=tuple(_mean(found.selected[0] == arm) for arm in range(means.size)) if stops else None,
+    )
+
+
+def _of_simulation(design: Design, bandit: Any, length: int, count: int, seed: int) -> Characteristics:
+    """Return the characteristics of a design without limits or looks, whose outcomes are known at once."""
+    means = np.array(bandit.probabilities if isinstance(bandit, BernoulliBandit) else bandit.means, dtype=np.float64)
+    arms, rewards = _play(design, bandit, length, count, seed)
     best = means >= means.max() - 1e-12
     won = np.array([best[_recommended(design, a, r)] for a, r in zip(arms, rewards, strict=True)], dtype=np.float64)
     shares = np.stack([(arms == arm).mean(axis=1) for arm in range(means.size)], axis=1)

@@ -58,6 +58,7 @@ def summary(session: Session) -> dict[str, Any]:
         "stopping": None if session.design.stopping is None else repr(session.design.stopping),
         "stopped": current.stopped,
         "looks": len(current.looks),
+        "participants": session.design.participants,
         "seed": session.design.seed,
         "units": session.design.units,
         "decisions": current.decisions,
