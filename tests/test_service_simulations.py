@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from scipy import stats
 
 import doublesampling as ds
-from doublesampling.errors import SettingError
+from doublesampling.errors import ArmError, SettingError
 from doublesampling.live.operating_characteristics import characteristics
 from doublesampling.live.stores import open_store
 from doublesampling.live.stores.schema import simulations
@@ -248,7 +248,7 @@ def test_what_cannot_be_simulated_says_why(sqlite_url):
 
 
 def test_a_promoted_control_is_the_one_of_the_simulated_design(sqlite_url):
-    rule = ds.Stopping(looks=10, superiority=0.8, inferiority=0.2, control="placebo", promote=True)
+    rule = ds.Stopping(looks=10, superiority=0.8, control="placebo", promote=True)
     exp = ds.Experiment.create("t", arms=ARMS, storage=sqlite_url, policy=ds.ThompsonSampling(), stopping=rule, seed=2)
     for _ in range(30):
         made = exp.ask()
@@ -258,4 +258,8 @@ def test_a_promoted_control_is_the_one_of_the_simulated_design(sqlite_url):
     now = exp.current_design
     assert now.stopping is not None
     assert now.stopping.control == exp.looks[-1].control == "20 mg"
-    assert "20 mg" in now.arms
+    ended = ds.Stopping(looks=10, superiority=0.6, inferiority=0.2)
+    other = ds.Experiment.create("u", arms=["a", "b"], storage=sqlite_url, policy=ds.ThompsonSampling(), stopping=ended)
+    other.tell_many([(d.id, float(d.arm)) for d in other.ask_many(30)])
+    with pytest.raises(ArmError, match="Only the arm 'b' is left"):
+        other.current_design  # noqa: B018

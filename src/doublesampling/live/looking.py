@@ -13,7 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from doublesampling.assignment import next_propensities
 from doublesampling.beliefs.marginals import address_words
-from doublesampling.errors import DoubleSamplingError
+from doublesampling.errors import ArmError, DoubleSamplingError
 from doublesampling.live.deciding import Known, decide_at_look, limits_within, prior_basis
 from doublesampling.live.design import Design
 from doublesampling.live.own_classes import own_code
@@ -88,6 +88,8 @@ def control_now(stopping: Stopping, arms: tuple[str, ...], looks: Sequence[Conte
 def design_now(design: Design, current: ExperimentState) -> Design:
     """Return the design over the active arms, with the control that looks made of an arm."""
     arms, rule = tuple(current.arms[i] for i in current.active), design.stopping
+    if len(arms) < 2:
+        raise ArmError(f"Only the arm {arms[0]!r} is left, and a design needs two. The first design is in .design.")
     if rule is not None and rule.control is not None:
         control, _ = control_now(rule, current.arms, current.looks)
         if control is not None and current.arms[control] != rule.control:
