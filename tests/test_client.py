@@ -200,6 +200,40 @@ def test_limits_on_shares_reach_the_service(sqlite_url):
         assert made.summary()["allocation"] == repr(limits)
 
 
+def test_a_trial_reaches_the_service_and_its_looks_come_back(storage):
+    trial = ds.Trial(
+        arms=["a", "b"], policy=ds.ThompsonSampling(), horizon=40, allocation=ds.Allocation(minimum=0.2, update="look"),
+        stopping=ds.Stopping(looks=10, superiority=0.9, control="a"),
+    )  # fmt: skip
+    admin, writer = new_key(storage), new_key(storage, "writer")
+    with service(storage) as transport, connected(transport, admin) as connection:
+        made = connection.create("trial", design=trial, seed=3)
+        same = ds.Experiment.load("trial", storage=storage)
+        assert same.design == ds.Experiment.create("local", design=trial, seed=3, storage=storage).design
+        assert made.summary()["participants"] == 40
+        assert made.looks == []
+        while not (made.looks and made.looks[-1].selected):
+            d = made.ask()
+            made.tell(d.id, float(d.arm))
+        with pytest.raises(errors.StoppedError, match="is superior"):
+            made.ask()
+        assert made.looks == same.looks
+        assert made.looks[0].shares is not None
+        assert made.replay() == same.replay()
+        rule = ds.Stopping(looks=[5, 9], equivalence=0.9, equivalence_margin=0.1, enforce=False)
+        other = connection.create("other", arms=["a", "b"], stopping=rule, participants=9, seed=3)
+        assert other.summary()["stopping"] == repr(rule)
+        for wrong, said in (({"design": trial, "arms": ["a", "b"]}, "part of the design already"),
+                            ({"arms": ["a", "b"], "actor": "me"}, "follows from the key"),
+                            ({"arms": ["a", "b"], "stopping": rule, "participants": 5}, "looks must lie within"),
+                            ({"arms": ["a", "b"], "stoping": rule}, "Did you mean 'stopping'")):  # fmt: skip
+            with pytest.raises(errors.SettingError, match=said):
+                connection.create("wrong", **wrong)
+        blind = connected(transport, writer).load("trial")
+        with pytest.raises(ForbiddenError, match="looks are results"):
+            _ = blind.looks
+
+
 def test_a_key_that_may_not_see_results(sqlite_url):
     admin, writer = new_key(sqlite_url), new_key(sqlite_url, "writer")
     with service(sqlite_url) as transport, connected(transport, admin) as boss, connected(transport, writer) as nurse:
@@ -361,6 +395,7 @@ def test_asyncio(sqlite_url, tmp_path):
             same_table(await exp.audit(), same.audit())
             same_table(await exp.posterior(), same.posterior())
             assert await exp.summary() == same.summary()
+            assert await exp.looks() == same.looks == []
             assert (await exp.status())["name"] == exp.name == "trial"
             assert (await exp.decision(made[0].id)).unit == "u0"
             assert str(await exp.explain(made[0].id)) == str(same.explain(made[0].id))
