@@ -225,6 +225,7 @@ class ExperimentView(BaseModel):
     allocation: str | None = Field(description="limits on the shares of arms; null where there are none, or hidden")
     stopping: str | None = Field(default=None, description="the stopping rule; null where there is none, or hidden")
     looks: list[LookView] | None = Field(default=None, description="looks that were made; null for blind keys")
+    participants: int | None = Field(default=None, description="the largest number of decisions; null: no limit")
     created_at: datetime.datetime
     created_by: str
     results: ExperimentCounts | None
