@@ -175,7 +175,7 @@ def test_a_stopping_rule_is_entered_in_the_form(page, shared):
     page.goto(f"{shared[0]}/#/e/looks/what-if")
     expect(page.get_by_label("Decisions per trial")).to_have_value("60", timeout=PATIENCE)
     page.get_by_label("Trials").fill("40")
-    page.get_by_label("Outcome known after").fill("5")
+    page.get_by_label("Delay").fill("5")
     page.get_by_role("button", name="Simulate").click()
     expect(page.locator("#size")).to_contain_text("±", timeout=120_000)
     expect(page.get_by_role("columnheader", name="Selected")).to_be_visible()

@@ -23,7 +23,7 @@ class LookRecord:
     outcomes: int
     """How many were known when it was made: more where several were told at once."""
     outcome: str
-    """"continue", "superiority", "equivalence" or "futility"."""
+    """"continue", "superiority", "equivalence" or "futility". It is never empty: ask ``stops``, not ``if outcome``."""
     reason: str
     """What it found, in one sentence."""
     dropped: tuple[str, ...]
@@ -50,6 +50,11 @@ class LookRecord:
     at: datetime.datetime
     shares: Mapping[str, float] | None = None
     """The share of every arm until the next look, where shares are renewed at looks; empty after the last one."""
+
+    @property
+    def stops(self) -> bool:
+        """Whether it found that the experiment should end; where ``enforced`` is True, it has ended."""
+        return self.outcome != "continue"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""

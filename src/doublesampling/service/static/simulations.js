@@ -42,9 +42,9 @@ export function showSimulations(main, { name, refused }) {
     }
     halt.addEventListener("click", () => stop?.());
     const form = h("form", { class: "card" }, h("p", {}, "Enter an assumed expected reward for each arm. The stored design is simulated many times: ",
-      "how often it finds the best arm, how it ends, its regret, and the share of each arm. Limits on shares and looks are those of the experiment, over the arms that are active now. The experiment does not change."),
+      "how often it finds the best arm, how it ends, its regret, and the share of each arm. Limits on shares and looks are those of the experiment, over the arms that are active now. Delay is after how many further decisions an outcome is known, dropout the share of outcomes that are never known. The experiment does not change."),
     h("div", { class: "fields" }, arms.map((arm, i) => field(shorten(arm.name, 40), truths[i])), field("Decisions per trial", horizon), field("Trials", runs),
-      field("Outcome known after … more decisions", delay), field("Outcomes never known, share", dropout)),
+      field("Delay", delay), field("Dropout", dropout)),
     h("div", { class: "row" }, button, halt, bar));
     form.addEventListener("submit", busy(button, play));
     return [h("div", { class: "row between" }, h("h1", {}, "Simulation of ", named(name)), h("a", { class: "button", href: `#/e/${encodeURIComponent(name)}` }, "Back")), form, out];
@@ -64,8 +64,8 @@ function results(job, arms) {
     fact("the best arm wins", r.best_arm_wins ? pm(r.best_arm_wins, (x) => percent(x)) : "all are equal", "wins"), r.failures && fact("failures per trial", pm(r.failures, one)),
     r.failures && fact("with equal allocation", one(r.failures_of_equal_allocation)), fact("regret", pm(r.regret, one)),
     r.size && fact("decisions per trial", pm(r.size, one), "size"), Object.entries(r.ends ?? {}).filter(([, end]) => end.value > 0).map(([how, end]) => fact(ENDS[how], pm(end, (x) => percent(x)), `ends-${how}`))),
-  h("table", {}, h("thead", {}, h("tr", {}, ["Arm", "Assumed", ...(r.selected ? ["Selected"] : []), "Share of the decisions"].map((n) => h("th", { scope: "col", class: n === "Assumed" || n === "Selected" ? "num" : null }, n)))),
+  h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, ["Arm", "Assumed", ...(r.selected ? ["Selected"] : []), "Share of the decisions"].map((n) => h("th", { scope: "col", class: n === "Assumed" || n === "Selected" ? "num" : null }, n)))),
     h("tbody", {}, r.shares.map((share, i) => h("tr", {}, h("th", { scope: "row" }, armName(arms[i].arm, arms[i].name)), h("td", { class: "num" }, number(job.truth[i])), r.selected && h("td", { class: "num" }, percent(r.selected[i].value)),
-      h("td", {}, h("span", { class: "value" }, pm(share, (x) => percent(x))), h("span", { class: "bar", "aria-hidden": "true" }, h("span", { class: colourClass(arms[i].arm), style: { width: `${100 * share.value}%` } }))))))),
+      h("td", {}, h("span", { class: "value" }, pm(share, (x) => percent(x))), h("span", { class: "bar", "aria-hidden": "true" }, h("span", { class: colourClass(arms[i].arm), style: { width: `${100 * share.value}%` } })))))))),
   h("p", { class: "dim" }, `${count(r.realizations)} trials of ${r.ends ? "at most " : ""}${count(r.horizon)} decisions; ± is one Monte Carlo standard error. "Wins": the arm that is selected at the end is the best one.${words}`));
 }
