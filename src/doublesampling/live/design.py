@@ -11,6 +11,8 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import count
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+
 from doublesampling import beliefs, checks, policies
 from doublesampling.allocation import Allocation, check_allocation
 from doublesampling.errors import ArmError, DoubleSamplingError, RewardError, SettingError
@@ -53,10 +55,14 @@ class Design:
         tries = (hashlib.sha256(f"{self.seed}/{arm}/{i}".encode()).digest() for i in count())
         return next(code for code in (make_code(made[0], made[1]) for made in tries) if code not in taken)
 
-    def check_truth(self, truth: Sequence[float]) -> None:
-        """Raise SettingError unless an assumed truth has one number per arm."""
+    def check_truth(self, truth: Sequence[Any]) -> None:
+        """Raise SettingError unless an assumed truth has one number per arm; with contexts, the weights of each arm."""
+        size = getattr(self.belief, "dimension", None)
+        what = "one number" if size is None else f"a list of {size} weights"
         if len(truth) != len(self.arms):
-            raise SettingError(f"A truth needs one number per arm ({len(self.arms)}), got {len(truth)}.")
+            raise SettingError(f"A truth needs {what} per arm ({len(self.arms)}), got {len(truth)}.")
+        if any(np.shape(each) != (() if size is None else (size,)) for each in truth):
+            raise SettingError(f"A truth needs {what} per arm, got {checks.shown(truth)}.")
 
     @property
     def usual_horizon(self) -> int:

@@ -5,18 +5,29 @@ or a trend; others by ``ds.simulate``, which is quicker and also plays policies 
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from doublesampling import checks, html
-from doublesampling.bandits import BernoulliBandit, ExponentialBandit, GaussianBandit, PoissonBandit
-from doublesampling.beliefs import BetaBernoulli, GammaExponential, GammaPoisson, Gaussian
+from doublesampling.allocation import Allocation
+from doublesampling.arm_shares import by_number, find_arm
+from doublesampling.bandits import (
+    BernoulliBandit,
+    ExponentialBandit,
+    GaussianBandit,
+    LinearGaussianBandit,
+    LogisticBandit,
+    PoissonBandit,
+)
+from doublesampling.beliefs import BetaBernoulli, GammaExponential, GammaPoisson, Gaussian, LinearGaussian, Logistic
 from doublesampling.delays import Delay, check_delay
 from doublesampling.engine.simulate import check_threads, simulate
 from doublesampling.errors import SettingError
+from doublesampling.live.contexts import features_of
 from doublesampling.live.design import Design
 from doublesampling.looks import OUTCOMES
 from doublesampling.rules.looks.bundles import CONTINUE
@@ -38,12 +49,13 @@ _WORLDS: dict[type, Any] = {
 class Characteristics:
     """The performance of a design under assumed expected rewards, each number with its Monte Carlo standard error."""
 
-    truth: tuple[float, ...]
+    truth: tuple[Any, ...]
+    """The expected reward of each arm; with contexts, the weights of each."""
     horizon: int
     realizations: int
     best_arm_wins: tuple[float, float] | None
-    """How often the arm that is selected is the best one; None where all are equal. It is the arm that a look selected,
-    or at the end the one with the highest posterior mean (simulated as a trial: with the highest P(best))."""
+    """How often the arm that is selected is the best one; None where all are equal, or with contexts. It is the arm
+    that a look selected, or at the end the one with the highest posterior mean (as a trial: the highest P(best))."""
     failures: tuple[float, float] | None
     """Expected number of rewards of 0; None where rewards are not 0 or 1."""
     failures_of_equal_allocation: float | None
@@ -107,6 +119,7 @@ def characteristics(
 ) -> Characteristics:
     """Return the operating characteristics for one assumed truth: the expected reward of each arm.
 
+    Under a linear or logistic belief it is the weights of each arm, and every number of a context is standard normal.
     ``delay`` is after how many further decisions an outcome is known, as in ``ds.Trial``; a share ``dropout`` is never
     known; ``trend`` is how far all expected rewards move from the first to the last decision.
     """
@@ -115,6 +128,8 @@ def characteristics(
     wanted = design.usual_horizon if horizon is None else horizon
     length = checks.integer("horizon", wanted, least=1, most=_CELLS)
     count = checks.integer("realizations", realizations, least=2, most=10**6)
+    if isinstance(bandit, (LinearGaussianBandit, LogisticBandit)):
+        return _of_contexts(design, bandit, length, count, checks.seed(seed), (delay, dropout, trend))
     late = Lateness(
         check_delay(delay), checks.within("dropout", dropout, 0.0, 1.0), checks.within("trend", trend, -1e50, 1e50)
     )
@@ -166,7 +181,7 @@ def _of_trial(design: Design, bandit: Any, length: int, count: int, seed: int, l
 def _of_simulation(design: Design, bandit: Any, length: int, count: int, seed: int) -> Characteristics:
     """Return the characteristics of a design without limits or looks, whose outcomes are known at once."""
     means = np.array(bandit.probabilities if isinstance(bandit, BernoulliBandit) else bandit.means, dtype=np.float64)
-    arms, rewards = _play(design, bandit, length, count, seed)
+    arms, rewards, _ = _play(design, bandit, length, count, seed)
     best = means >= means.max() - 1e-12
     won = np.array([best[_recommended(design, a, r)] for a, r in zip(arms, rewards, strict=True)], dtype=np.float64)
     shares = np.stack([(arms == arm).mean(axis=1) for arm in range(means.size)], axis=1)
@@ -183,8 +198,48 @@ def _of_simulation(design: Design, bandit: Any, length: int, count: int, seed: i
     )
 
 
+def _of_contexts(
+    design: Design, bandit: Any, length: int, count: int, seed: int, late: tuple[Any, float, float]
+) -> Characteristics:
+    """Return the characteristics of a design with contexts; which arm is the best depends on the context."""
+    delay, dropout, trend = late
+    if trend != 0.0:
+        raise SettingError("trend is for expected rewards without a context. Leave it out.")
+    limits = None if design.allocation is None else _by_number(design.allocation, design.arms)
+    more = {"allocation": limits, "delay": delay, "dropout": dropout}
+    arms, rewards, regret = _play(design, bandit, length, count, seed, **more)
+    binary = isinstance(bandit, LogisticBandit)
+    return Characteristics(
+        truth=tuple(tuple(weights) for weights in bandit.weights),
+        horizon=length,
+        realizations=count,
+        best_arm_wins=None,
+        failures=_mean((rewards == 0.0).sum(axis=1)) if binary else None,
+        failures_of_equal_allocation=None,
+        regret=_mean(regret),
+        shares=tuple(_mean((arms == arm).mean(axis=1)) for arm in range(bandit.arms)),
+    )
+
+
+def _by_number(allocation: Allocation, names: Sequence[str]) -> Allocation:
+    """Return an allocation with every arm by its number, as ``ds.simulate`` takes it."""
+    given = {part.name: getattr(allocation, part.name) for part in fields(allocation)}
+    for name, value in given.items():
+        if isinstance(value, Mapping):
+            given[name] = by_number(name, value, names)
+    if isinstance(allocation.control, str):
+        given["control"] = find_arm("control", allocation.control, names)
+    return Allocation(**given)
+
+
 def _world(design: Design, truth: Any, noise: float) -> Any:
     design.check_truth(truth)
+    if type(design.belief) in (LinearGaussian, Logistic) and features_of(design.belief) is None:
+        weights = [list(map(float, each)) for each in truth]
+        if isinstance(design.belief, Logistic):
+            return LogisticBandit(weights=weights)
+        known = design.belief.noise
+        return LinearGaussianBandit(weights=weights, noise=noise if known is None else known, context="normal")
     if type(design.belief) in _WORLDS:
         return _WORLDS[type(design.belief)](list(truth))
     if isinstance(design.belief, Gaussian):
@@ -192,14 +247,17 @@ def _world(design: Design, truth: Any, noise: float) -> Any:
         return GaussianBandit(list(truth), noise=noise if known is None else known)
     raise SettingError(
         f"A design with {type(design.belief).__name__} cannot be simulated here: it must have BetaBernoulli, Gaussian, "
-        "GammaPoisson or GammaExponential, where a truth is one number per arm. Use ds.simulate with your own bandit."
+        "GammaPoisson or GammaExponential, where a truth is one number per arm, or LinearGaussian or Logistic without "
+        "features, where it is the weights of each arm. Use ds.simulate with your own bandit."
     )
 
 
-def _play(design: Design, bandit: Any, horizon: int, count: int, seed: int) -> tuple[Any, FloatArray]:
-    """Return arms and rewards, arrays (realization, step), simulated in chunks that fit in memory."""
+def _play(
+    design: Design, bandit: Any, horizon: int, count: int, seed: int, **more: Any
+) -> tuple[Any, FloatArray, FloatArray]:
+    """Return arms and rewards, arrays (realization, step), and regrets (realization), in chunks that fit in memory."""
     size = max(1, min(count, _CELLS // (horizon * len(design.arms))))
-    arms, rewards = [], []
+    arms, rewards, regrets = [], [], []
     for start in range(0, count, size):
         result = simulate(
             bandit,
@@ -212,10 +270,12 @@ def _play(design: Design, bandit: Any, horizon: int, count: int, seed: int) -> t
             keep=("trajectories",),
             progress=False,
             threads=1 if design.has_own_classes else None,  # no processes are started below a server
+            **more,
         )
         arms.append(result["trajectory_arm"].values[0, 0].astype(np.int64))
         rewards.append(result["trajectory_reward"].values[0, 0])
-    return np.concatenate(arms), np.concatenate(rewards)
+        regrets.append(result["final_regret"].values[0, 0])
+    return np.concatenate(arms), np.concatenate(rewards), np.concatenate(regrets)
 
 
 def _recommended(design: Design, arms: Any, rewards: FloatArray) -> int:

@@ -6,6 +6,9 @@ from pydantic import BaseModel, Field, FiniteFloat
 
 from doublesampling.service.schemas.base import Request, Share
 
+ArmTruth = FiniteFloat | Annotated[list[FiniteFloat], Field(min_length=1, max_length=1000)]
+"""The expected reward of an arm, or its weights where the experiment has contexts."""
+
 
 class DelayLaw(Request):
     """A law of delays: "poisson" or "geometric" with a mean, or "uniform" from low to high."""
@@ -19,7 +22,7 @@ class DelayLaw(Request):
 class SimulationRequest(Request):
     """The assumed expected reward of each arm, and the size of the simulation."""
 
-    truth: Annotated[list[FiniteFloat], Field(min_length=2, max_length=200)]
+    truth: Annotated[list[ArmTruth], Field(min_length=2, max_length=200)]
     horizon: Annotated[int, Field(ge=1, le=100_000)] | None = None
     realizations: Annotated[int, Field(ge=20, le=20_000)] = 1000
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 1
@@ -72,6 +75,6 @@ class Simulation(BaseModel):
     id: str
     status: Literal["waiting", "running", "done", "failed", "stopped"]
     progress: Share
-    truth: list[float]
+    truth: list[ArmTruth]
     detail: str | None
     result: OperatingCharacteristics | None = Field(description="of the realizations that are finished")
