@@ -110,9 +110,8 @@ def drawn() -> None:
     rng = np.random.default_rng(SEED)
     bandits = [ds.BernoulliBandit(pair.tolist()) for pair in rng.uniform(size=(40 if SMALL else 4000, 2))]
     data = play(bandits, 1500, 16)
-    print(
-        f"\n4000 two-armed problems drawn from the uniform prior, T = 1500, {data.attrs['realizations']} realizations: mean regret\n"
-    )
+    count = data.attrs["realizations"]
+    print(f"\n4000 two-armed problems drawn from the uniform prior, T = 1500, {count} realizations: mean regret\n")
     head("rule", "regret", "against Thompson")
     for name in data.policy.values:
         regret = data.cumulative_regret.sel(policy=name).values[:, 0]
