@@ -174,7 +174,9 @@ def fill_propensities_of_many(
         for m in range(points):
             phase[m] = root[(k * m) % size]
         if possible and k * count >= least:
-            nodes = 1 if first_of_ties else min((ties + 1) // 2, _LARGEST_RULE)
+            # a polynomial in u whose degree is how many others tie: of N votes at most N / k arms have k
+            tied = min(ties, number // k) if k > 0 else ties
+            nodes = 1 if first_of_ties else min((tied + 1) // 2, _LARGEST_RULE)
             for i in range(nodes):
                 earlier, later, weight = _SHARE[nodes, i], _SHARE[nodes, i], _SHARE_WEIGHT[nodes, i]
                 if first_of_ties:
