@@ -29,7 +29,8 @@ COMMANDS = {
     "import NumPy and Numba": "import numpy, numba",
     "import NumPy, Numba and xarray": "import numpy, numba, xarray",
     "the same, compile x + 1 and make a Dataset": (
-        "import numpy, numba, xarray; numba.njit('f8(f8)')(lambda x: x + 1.0); xarray.Dataset({'a': ('x', numpy.ones(2))})"
+        "import numpy, numba, xarray; numba.njit('f8(f8)')(lambda x: x + 1.0); "
+        "xarray.Dataset({'a': ('x', numpy.ones(2))})"
     ),
 }
 FIRST = {"decision, two Beta arms": _DECIDE, "simulation, three policies on a Bernoulli bandit": _SIMULATE}
