@@ -1,7 +1,7 @@
 """Exact tests of two binary arms under adaptive allocation, given the total number of successes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,8 @@ class ExactTest:
     statistic: float
     states: int
     alternative: str
+    assumes: str = field(default="", compare=False)
+    """What the test of a live experiment assumes beside its design."""
 
 
 def exact_test(

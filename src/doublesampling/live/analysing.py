@@ -9,6 +9,7 @@ from doublesampling.live.queries.looks import LookRecord, read_looks
 from doublesampling.live.session import Session
 
 if TYPE_CHECKING:
+    from doublesampling.exact.significance import ExactTest
     from doublesampling.inference import Analysis, Sequence
     from doublesampling.live.queries.outcome_scores import OutcomeScores
 
@@ -38,6 +39,18 @@ class Analysed:
         from doublesampling.inference import analyse
 
         return analyse(self, contrast, method, level, **settings)
+
+    def exact_test(self, *, statistic: Any = "z", alternative: str = "two-sided", late: str = "refuse") -> "ExactTest":
+        """Return the exact test that two binary arms are equal, given how this experiment's own design allocates.
+
+        The counts are those of the stored outcomes; the p-value is that of ``ds.Trial.exact_test`` for the same design
+        and counts. ``alternative="greater"``: the second arm is the better one. It assumes that every decision knew the
+        outcomes of all before it, and is refused where one did not; ``late="ignore"`` computes it as if. ``.assumes``
+        says what else it rests on.
+        """
+        from doublesampling.live.exact_testing import run_exact_test
+
+        return run_exact_test(self.session, statistic=statistic, alternative=alternative, late=late)
 
     def sequence(
         self,
