@@ -11,7 +11,7 @@ bound comes from 1 - R in the same way, a contrast from a union bound over the b
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -198,6 +198,22 @@ class ConfidenceSequence:
             seen.scores.add(score)
         seen.arms[arm].add(reward, seen.arms[arm].mean if seen.arms[arm].count else start)
         seen.every.add(reward)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the sums so far as plain values, which ``restore`` of a sequence with the same settings reads."""
+        bounds = [[asdict(side) for side in pair] for pair in self._bounds]
+        return {"rows": self.rows, "arms": self.arms, "scores": asdict(self._scores), "bounds": bounds}
+
+    def restore(self, content: dict[str, Any]) -> None:
+        """Continue from the sums that ``to_dict`` returned, perhaps of a sequence with fewer arms."""
+        more, parts = self.arms - content["arms"], content["scores"]
+        if more < 0 or len(content["bounds"]) != len(self._bounds):
+            raise SettingError(f"These are sums of {content['arms']} arms, this sequence has {self.arms}.")
+        arms = [_Moments(**each) for each in parts["arms"]] + [_Moments() for _ in range(more)]
+        scores, every = (_Moments(**parts[name]) for name in ("scores", "every"))
+        self._scores = _Scores(scores, arms, every, [*parts["inverse"], *[0.0] * more], parts["least"])
+        self._bounds = [(BernsteinBound(**low), BernsteinBound(**high)) for low, high in content["bounds"]]
+        self.rows = int(content["rows"])
 
     @property
     def estimate(self) -> float:
