@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 VERSION_TABLE = "ds_version"
-HEAD = 5
+HEAD = 6
 """The schema version that this package reads and writes."""
 APPEND_ONLY = (
     "ds_experiments",

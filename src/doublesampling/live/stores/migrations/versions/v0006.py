@@ -1,11 +1,11 @@
-"""Schema 5: a cache of confidence sequences."""
+"""Schema 6: a cache of confidence sequences."""
 
 import sqlalchemy as sa
 from alembic import op
 
 from doublesampling.live.stores.schema import Instant, Number
 
-revision = "0005"
+revision = "0006"
 down_revision = "0004"
 
 
