@@ -129,6 +129,7 @@ def test_arms_that_are_added_or_dropped(sqlite_url):
 def test_without_outcomes_nothing_is_known(sqlite_url):
     exp = ds.Experiment.create("trial", arms=ARMS, policy=ds.ThompsonSampling(), storage=sqlite_url)
     assert exp.sequence((1, 0)).interval == (-np.inf, np.inf)
+    assert str(exp.sequence((1, 0)).reason).startswith("Arm '10 mg' has 0 outcomes, fewer than 20")
     with pytest.raises(LogError, match="no rows"):
         exp.analyse((1, 0))
     for wrong in (("20 mg", "30 mg"), (0, 3), (1, 1)):

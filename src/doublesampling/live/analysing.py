@@ -84,7 +84,7 @@ class Analysed:
             self._followed[key] = SequenceCache(self.session, json.dumps(key), make)
             while len(self._followed) > _FOLLOWED:
                 del self._followed[next(iter(self._followed))]
-        points, reason = self._followed[key].read(len(current.arms))
+        points, reason = self._followed[key].read(current.arms)
         outcomes, estimate, low, high = to_arrays(points)
         title = " - ".join(current.arms[arm] for arm in arms)
         pending = current.decisions - int(outcomes[-1])

@@ -11,7 +11,7 @@ import datetime
 import json
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
@@ -95,16 +95,19 @@ class SequenceCache:
         self._watermark, self._unsaved = 0, 0
         self._settled: Summary | None = None
 
-    def read(self, arms: int) -> tuple[list[Point], str | None]:
-        """Read new outcomes; return points of the sequence up to the latest one, and why it has no interval."""
+    def read(self, names: Sequence[str]) -> tuple[list[Point], str | None]:
+        """Read new outcomes; return points of the sequence up to the latest one, and why it has no interval.
+
+        ``names`` are those of all arms that the experiment has.
+        """
         with self._lock:
             with self.ref.store.reading() as connection:
-                shown = self._read(connection, arms)
+                shown = self._read(connection, len(names))
             self._save()
         points = list(shown.points)
         if shown.sequence.rows and (not points or points[-1].outcomes != shown.sequence.rows):
             points.append(shown.latest)
-        return points, shown.sequence.reason
+        return points, shown.sequence.reason_among(names)
 
     def _read(self, connection: Connection, arms: int) -> Summary:
         moment = self.ref.store.moment(connection, self.ref.id)
