@@ -109,10 +109,21 @@ def test_two_binary_arms_are_tested_and_described_exactly(sqlite_url):
     for suffix, words in (("", "adaptive"), ("_equal", "equal")):
         best = 100 * float(exact[f"probability_best_selected{suffix}"][0])
         failures = float(exact[f"expected_failures{suffix}"][0])
-        assert re.search(rf"\| 0\.3, 0\.6 \| {words} \|.*\| {best:.1f} % \|.*\| {failures:.1f} \|", text)
+        assert re.search(rf"\| 0\.3, 0\.6 \| {words} \| {best:.1f} % \|.*\| {failures:.1f} \|", text)
     assert "Operating characteristics" not in ds.report(exp, truths=[]).markdown
     assert "posterior means: " in ds.report(exp).markdown
     assert "Computed exactly" in ds.protocol(exp, [(0.3, 0.3)]).markdown
+
+
+def test_looks_are_reported_with_their_numbers(sqlite_url):
+    rule = ds.Stopping(looks=10, superiority=0.999, control="old")
+    exp = two_arms(sqlite_url, 20, stopping=rule)
+    text = ds.report(exp, truths=[]).markdown
+    assert "P(better than the control)" in text
+    for number, look in enumerate(exp.looks, start=1):
+        best = ", ".join(f"{arm} {chance:.4f}" for arm, chance in look.probability_best.items())
+        assert f"| {number} | {str(look.at)[:19]} | {10 * number} | {best} |" in text
+        assert look.reason in text
 
 
 def test_a_report_says_why_there_is_no_exact_test_and_no_simulation(sqlite_url):

@@ -67,7 +67,15 @@ def characteristics_blocks(design: Any, truths: Truths, *, realizations: int, se
         return [*said, *_without_trial(design, truths, realizations, seed, problem)]
     how = f"{words}. At most {trial.horizon} participants; outcomes are known {_delay(trial)}."
     beside = "Equal allocation to all arms, with the same rules, stands below the adaptive design."
-    return [*said, Paragraph(f"{how} {beside}"), scenario_table(found)]
+    return [*said, Paragraph(f"{how} {beside}"), scenario_table(found, _rules_without(trial))]
+
+
+def _rules_without(trial: Trial) -> tuple[str, ...]:
+    """Return the ends that the design has no rule for."""
+    rule = trial.stopping
+    if rule is None:
+        return tuple(f"probability_{name}" for name in ("superiority", "equivalence", "futility", "maximum"))
+    return tuple(f"probability_{name}" for name in ("equivalence", "futility") if getattr(rule, name) is None)
 
 
 def _delay(trial: Trial) -> str:
@@ -122,9 +130,12 @@ def _experiment_tables(design: Any, found: list[Characteristics]) -> list[Block]
     return [Table(columns, rows, numbers=tuple(range(1, len(columns))))]
 
 
-def scenario_table(data: Any) -> Table:
-    """Return a table of a trial's operating characteristics: a dataset with the dimension scenario."""
-    named = [name for name in _SCENARIO if name in data]
+def scenario_table(data: Any, without: Sequence[str] = ()) -> Table:
+    """Return a table of a trial's operating characteristics: a dataset with the dimension scenario.
+
+    ``without`` are variables that are left out.
+    """
+    named = [name for name in _SCENARIO if name in data and name not in without]
     rows = []
     for scenario in data["scenario"].values.tolist():
         for suffix, words in (("", "adaptive"), ("_equal", "equal")):

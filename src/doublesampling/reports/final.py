@@ -15,16 +15,15 @@ from doublesampling.paper.document import Block, Heading, Paragraph, Table
 from doublesampling.reports import charts
 from doublesampling.reports.characteristics import characteristics_blocks, named
 from doublesampling.reports.design_words import design_blocks, items, rule_blocks, versions_blocks
+from doublesampling.reports.events import event_blocks
 from doublesampling.reports.page import NO_CLAIM, Report
 
 METHODS = ("aw-aipw", "aipw", "ips", "naive")
 _MOST_REPLAYED = 20_000
 _MOST_CONTRASTS = 10
 _STAGES = 4
-_EVENTS = ("pause", "resume", "drop_arm", "add_arm", "history", "look", "stop")
 _MEANS = (BetaBernoulli, GammaPoisson, GammaExponential)
 """Beliefs for which a truth is one number per arm."""
-_CORRECTIONS = ("amended", "withdrawn", "voided", "imputed")
 
 
 def report(
@@ -60,7 +59,7 @@ def report(
     pairs = [(arm, control) for arm in range(len(names)) if arm != control][:_MOST_CONTRASTS]
     blocks: list[Block] = [Heading(title, 1), Paragraph(NO_CLAIM), *_flow(summary, decisions)]
     blocks += design_blocks(exp.design, f"experiment {exp.name!r}") + rule_blocks(exp.design)
-    blocks += _events(exp)
+    blocks += event_blocks(exp)
     blocks += _stages(names, decisions)
     estimates, sensitivity = _estimates(exp, names, pairs, level)
     blocks += estimates + _exact_test(exp) + _sequences(exp, names, pairs, level) + sensitivity + _posterior(exp)
@@ -95,30 +94,6 @@ def _flow(summary: dict[str, Any], decisions: Any) -> list[Block]:
         ),
         Table(columns, tuple(rows), numbers=tuple(range(1, 10))),
     ]
-
-
-def _events(exp: Experiment) -> list[Block]:
-    trail = exp.audit()
-    rows = []
-    for row in trail[trail["kind"].isin(_EVENTS)].itertuples():
-        detail = next((text for text in (row.arm_name, row.detail) if isinstance(text, str)), "")
-        reason = row.reason if isinstance(row.reason, str) else ""
-        rows.append((str(row.at)[:19], row.kind.replace("_", " "), detail, reason, row.actor))
-    corrections = trail[trail["kind"].isin(_CORRECTIONS)]
-    said: list[Block] = [Heading("Looks, events and deviations"), items("changes to the trial", "adaptation decisions")]
-    if rows:
-        said.append(Table(("time (UTC)", "event", "content", "reason", "by"), tuple(rows), wordy=True))
-    else:
-        said.append(Paragraph("No arm was dropped or added, and the experiment was never paused."))
-    counted = ", ".join(f"{int((corrections['kind'] == kind).sum())} {kind}" for kind in _CORRECTIONS)
-    said.append(Paragraph(f"Outcomes or decisions that were corrected or imputed: {counted}."))
-    listed = [
-        (str(row.at)[:19], row.kind, str(row.decision), row.reason if isinstance(row.reason, str) else "", row.actor)
-        for row in corrections.head(50).itertuples()
-    ]
-    if listed:
-        said.append(Table(("time (UTC)", "kind", "decision", "reason", "by"), tuple(listed), wordy=True))
-    return said
 
 
 def _stages(names: list[str], decisions: Any) -> list[Block]:
