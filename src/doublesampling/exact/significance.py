@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling import checks
+from doublesampling import checks, html
 from doublesampling.errors import SettingError
 from doublesampling.exact.characteristics import z_statistic
 from doublesampling.exact.forward import StateLaw
@@ -33,6 +33,12 @@ class ExactTest:
     alternative: str
     assumes: str = field(default="", compare=False)
     """What the test of a live experiment assumes beside its design."""
+
+    def _repr_html_(self) -> str:
+        """A table for a notebook."""
+        row = (self.alternative, f"{self.p_value:.4g}", self.statistic, self.states)
+        shown = html.table([row], ["alternative", "p", "statistic", "states"], caption="Exact test of equal arms")
+        return html.block(shown, *([html.line(f"Assumes: {self.assumes}")] if self.assumes else []))
 
 
 def exact_test(

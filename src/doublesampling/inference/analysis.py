@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from doublesampling import checks
+from doublesampling import checks, html
 from doublesampling.errors import SettingError
 from doublesampling.inference.decision_log import Contrast, DecisionLog, FloatArray
 from doublesampling.inference.reading import read_decisions
@@ -77,6 +77,13 @@ class Analysis:
             f"{self.contrast}: {self.estimate:.4g}, {100 * self.level:g} % interval {self.low:.4g} to {self.high:.4g}"
         )
         return f"{head}, p = {self.p_value:.3g} ({self.method}, {self.rows} decisions)\n{self.trust}"
+
+    def _repr_html_(self) -> str:
+        """A table for a notebook, and when to trust it."""
+        headings = ["", "estimate", f"{100 * self.level:g} % interval", "p", "method", "effective outcomes"]
+        between, size = f"{self.low:.4g} to {self.high:.4g}", round(self.effective_sample_size)
+        row = (self.contrast, self.estimate, between, f"{self.p_value:.3g}", self.method, size)
+        return html.block(html.table([row], headings, caption="Analysis"), html.line(self.trust))
 
 
 @dataclass(frozen=True)
