@@ -52,6 +52,15 @@ def test_a_voided_decision_keeps_its_slot(sqlite_url):
     assert "permuted block were used up" in found.trust
 
 
+def test_a_block_ends_with_its_last_slot():
+    """A policy that commits after a fair first draw is no block: only its second row could belong to one."""
+    arms = np.array([0, 1, 1, 1, 1])
+    shares = np.array([[0.5, 0.5], [0.0, 1.0], [0.0, 1.0], [0.0, 1.0], [0.0, 1.0]])
+    np.testing.assert_array_equal(block_shares(arms, shares), [[0.5, 0.5], [0.5, 0.5], *shares[2:]])
+    drawn = np.array([[0.25, 0.75], [0.0, 1.0], [0.0, 1.0], [0.0, 1.0], [0.0, 1.0]])
+    np.testing.assert_array_equal(block_shares(arms, drawn), [*[[0.25, 0.75]] * 4, [0.0, 1.0]])
+
+
 @pytest.mark.parametrize("weights", ["constant", "stick-breaking"])
 def test_a_decision_has_no_weight_for_an_arm_that_could_not_be_drawn(weights):
     """Against loops of the formulas with h_t(a) = 0 where e_t(a) = 0."""
