@@ -1,6 +1,7 @@
 """The store itself: nothing can be changed, what was seen is recorded exactly, versions are kept."""
 
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import sqlalchemy as sa
@@ -327,3 +328,18 @@ def test_repeated_migrations_give_the_same_tables_and_another_identity(tmp_path)
     assert len(tables[0]) > 30
     assert tables[0] == tables[1]
     assert len({each for row in identities for each in row}) == 4
+
+
+def test_a_relative_url_names_a_file_of_the_folder_it_was_opened_in(tmp_path, monkeypatch):
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "first")
+    first = ds.Experiment.create("t", arms=["x", "y"], storage="sqlite:///trial.db")
+    monkeypatch.chdir(tmp_path / "second")
+    second = ds.Experiment.create("t", arms=["x", "y"], storage="sqlite:///trial.db")
+    with ThreadPoolExecutor(4) as pool:  # connections that were opened after the change, too
+        for asked in [pool.submit(first.ask) for _ in range(8)]:
+            asked.result()
+    assert len(first.decisions()) == 8
+    assert len(second.decisions()) == 0
+    assert (tmp_path / "second" / "trial.db").exists()

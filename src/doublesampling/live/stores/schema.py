@@ -1,4 +1,4 @@
-"""The tables of a store. All are append-only except checkpoints, which are a cache, and the health row.
+"""The tables of a store. All are append-only except caches (checkpoints, sequences), simulations, and the health row.
 
 There are deliberately no foreign keys: PostgreSQL checks them by locking the referenced row, so every ``ask`` would
 lock the row of its experiment. Rows are never deleted, so a reference that was checked stays valid.
@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 VERSION_TABLE = "ds_version"
-HEAD = 4
+HEAD = 6
 """The schema version that this package reads and writes."""
 APPEND_ONLY = (
     "ds_experiments",
@@ -158,6 +158,16 @@ checkpoints = sa.Table(  # the table kept its first name
     sa.Column("at", Instant, nullable=False),
 )
 
+sequences = sa.Table(  # sums of confidence sequences, one row per contrast and settings
+    "ds_sequences",
+    metadata,
+    sa.Column("experiment", Number, primary_key=True, autoincrement=False),
+    sa.Column("settings", sa.Text, primary_key=True),
+    sa.Column("watermark", Number, nullable=False),
+    sa.Column("summary", sa.Text, nullable=False),
+    sa.Column("at", Instant, nullable=False),
+)
+
 keys = sa.Table(  # API keys of the service; a revocation is a row too
     "ds_keys",
     metadata,
@@ -187,6 +197,23 @@ reads = sa.Table(  # of the service: who read or exported which results
     sa.Column("until", Instant, nullable=False),
     *_audit(),
     sa.Index("ds_reads_experiment", "experiment", "seq"),
+)
+
+simulations = sa.Table(  # of the service: simulations of designs, which every server of a store can show and stop
+    "ds_simulations",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("experiment", sa.Text, nullable=False),
+    sa.Column("design", sa.Text, nullable=False),
+    sa.Column("request", sa.Text, nullable=False),
+    sa.Column("status", sa.Text, nullable=False),  # waiting, running, done, failed, stopped
+    sa.Column("parts", sa.Text, nullable=False),  # the characteristics of the chunks that are finished
+    sa.Column("detail", sa.Text),
+    sa.Column("server", sa.Text, nullable=False),  # which process simulates it
+    sa.Column("beat", Instant, nullable=False),  # when that process last said that it lives
+    sa.Column("attempts", Number, nullable=False),  # how many processes began it
+    *_audit(),
+    sa.Index("ds_simulations_at", "at"),
 )
 
 incarnations = sa.Table(  # pg_restore loads tables in order of their names: this one comes after the tables with data
