@@ -10,11 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doublesampling.rules.choose.candidates import AT_ANY_TIME, UNTIL_HORIZON, number_by_challenger
-from doublesampling.rules.choose.propensities import (
-    ModeScratch,
-    fill_propensities_of_many,
-    fill_propensities_of_two,
-)
+from doublesampling.rules.choose.propensities import ModeScratch, mode_scratch
+from doublesampling.rules.choose.shares import share_modes
 from doublesampling.rules.optimal_arm.recurrence import follow_three, follow_two, tracked_optimality
 
 FloatArray = NDArray[np.float64]
@@ -23,7 +20,6 @@ IntArray = NDArray[np.int64]
 THOMPSON, DOUBLE_SAMPLING, EQUAL, ANYTIME = 0, 1, 2, 3
 BERNOULLI, GAUSSIAN, UNIFORM_NOISE = 0, 1, 2
 CAP = 1000
-_NEGLIGIBLE = 1e-12  # an arm less probable than this to win all N draws is given no share before the floor
 _POINTS = 34
 
 
@@ -83,35 +79,9 @@ def _normal_optimality(mean: FloatArray, spread: FloatArray, p: FloatArray) -> N
 
 
 @_njit  # type: ignore[untyped-decorator]
-def _mode_shares(number: int, p: FloatArray, out: FloatArray) -> None:
-    """The probability that each arm is the mode of N candidates."""
-    best = int(p.argmax())
-    possible = 0
-    for a in range(p.size):
-        gap = math.sqrt(p[best]) - math.sqrt(p[a])
-        out[a] = 0.0
-        if a == best or number * math.log1p(-gap * gap) > math.log(_NEGLIGIBLE):  # Chernoff
-            possible += 1
-    if number == 1:
-        out[:] = p
-    elif possible == 1:
-        out[best] = 1.0
-    elif p.size == 2:
-        fill_propensities_of_two(number, p, False, out)
-    else:
-        size = 2 * int(4.5 * math.sqrt(number) + 8.0) + 1  # as rules.choose.propensities.mode_scratch
-        points, no = size // 2 + 1, np.complex128(0.0)
-        scratch = ModeScratch(
-            np.full(size, no), np.full(points, no), np.full(points, no), np.full(points, no),
-            np.full((p.size, points), no), np.full((p.size, points), no), np.zeros(p.size), np.zeros(p.size),
-            np.zeros(p.size), np.zeros(p.size),
-        )  # fmt: skip
-        fill_propensities_of_many(number, np.maximum(p, 1e-300), False, scratch, out)
-    out /= out.sum()
-
-
-@_njit  # type: ignore[untyped-decorator]
-def _play(cell: Any, means: FloatArray, seed: int, arms: IntArray, rewards: FloatArray, shares: FloatArray) -> None:
+def _play(
+    cell: Any, means: FloatArray, seed: int, space: ModeScratch, arms: IntArray, rewards: FloatArray, shares: FloatArray
+) -> None:
     """Fill one log."""
     np.random.seed(seed)
     count, noise = means.size, 1.0 if cell.law == GAUSSIAN else math.sqrt(1.0 / 3.0)
@@ -137,7 +107,7 @@ def _play(cell: Any, means: FloatArray, seed: int, arms: IntArray, rewards: Floa
                 number = number_by_challenger(t + 1.0, q, precisions, AT_ANY_TIME, CAP)
             else:
                 number = number_by_challenger(cell.rows - (t + 1.0), q, precisions, UNTIL_HORIZON, CAP)
-            _mode_shares(number, q, w)
+            share_modes(number, q, False, space, w)
         floor = cell.floor * (t + 1.0) ** -cell.decay
         w[:] = floor + (1.0 - count * floor) * w / w.sum()
         u, arm = np.random.random(), 0
@@ -163,9 +133,11 @@ def _play(cell: Any, means: FloatArray, seed: int, arms: IntArray, rewards: Floa
 
 
 @_njit  # type: ignore[untyped-decorator]
-def _play_all(cell: Any, means: FloatArray, seed: int, arms: IntArray, rewards: FloatArray, shares: FloatArray) -> None:
+def _play_all(
+    cell: Any, means: FloatArray, seed: int, space: ModeScratch, arms: IntArray, rewards: FloatArray, shares: FloatArray
+) -> None:
     for i in range(arms.shape[0]):
-        _play(cell, means, seed + i, arms[i], rewards[i], shares[i])
+        _play(cell, means, seed + i, space, arms[i], rewards[i], shares[i])
 
 
 def simulate_logs(cell: Cell, logs: int, seed: int) -> Logs:
@@ -177,5 +149,5 @@ def simulate_logs(cell: Cell, logs: int, seed: int) -> Logs:
         np.empty((logs, cell.rows, means.size)),
     )
     plain = _Plain(cell.policy, cell.law, cell.rows, cell.floor, cell.decay)
-    _play_all(plain, means, seed, *found)
+    _play_all(plain, means, seed, mode_scratch(CAP, means.size), *found)
     return found

@@ -38,6 +38,18 @@ class Uniform:
         return "uniform"
 
 
+class Always:
+    """Play one arm."""
+
+    def __init__(self, arm: int) -> None:
+        self.arm = arm
+
+    def choose(self, evidence: Evidence) -> Choice:
+        """Return the arm, for sure."""
+        votes = np.eye(evidence.expected_rewards().size, dtype=np.int64)[self.arm]
+        return Choice(self.arm, votes.astype(float), 1, votes, votes.astype(float))
+
+
 class Floored:
     """A policy with an additive floor under its propensities."""
 
@@ -81,6 +93,7 @@ LOGGERS: dict[str, Any] = {
 }
 TARGETS: dict[str, Any] = {
     "uniform": Uniform(),
+    "the worst arm": Always(0),
     "Thompson sampling": ds.ThompsonSampling(),
     "double sampling": ds.DoubleSampling(),
     "double sampling, horizon": ds.DoubleSampling(horizon=ROWS),
@@ -99,10 +112,10 @@ def make_log(policy: Any, seed: int) -> Log:
         state = belief.update(state, decision.arm, reward)
         arms.append(decision.arm)
         rewards.append(reward)
-        propensities.append(float(decision.propensities[decision.arm]))
+        propensities.append(decision.propensities)
     # names as they sort, also where an arm was never played
-    index = np.array(arms)
-    return Log(tuple("abc"), index, np.array(rewards), np.array(propensities))
+    index, every = np.array(arms), np.array(propensities)
+    return Log(tuple("abc"), index, np.array(rewards), every[np.arange(ROWS), index], shares=every)
 
 
 def judge(job: tuple[str, int]) -> list[tuple[str, str, float, float, float, int]]:

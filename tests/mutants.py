@@ -182,6 +182,17 @@ MUTANTS = [
     ("../live/stores/sqlite.py", '"BEGIN IMMEDIATE" if writes else "BEGIN"', '"BEGIN"', "test_live_crowds.py"),
     ("../live/stores/db_errors.py", 'name == "SQLITE_FULL"', 'name == "SQLITE_NEVER"', "test_live_crowds.py"),
     ("../live/stores/identity.py", "if version > HEAD:", "if False:", "test_live_store.py"),
+    ("../live/sequence_cache.py", "row.revision > 1 and row.place < self._watermark", "False",
+     "test_live_sequences.py"),
+    ("../live/sequence_cache.py", "self.ref.store.incarnation(connection) == self._known[0]", "True",
+     "test_live_sequences.py"),
+    ("../live/exact_testing.py", "beyond = 1 if", "beyond = 0 if", "test_live_exact_test.py"),
+    ("../live/exact_testing.py", "late[carried] |=", "late[carried] &=", "test_live_exact_test.py"),
+    ("../inference/trust.py", "open_ = log.available[:, list(arms)].all(axis=1)", "open_ = (shares > 0.0).all(axis=1)",
+     "test_inference_blocks.py"),
+    ("../inference/blocks.py", "& (rows - known < slots[known])", "", "test_inference_blocks.py"),
+    ("../inference/scores.py", "rate[propensities <= 0.0] = 0.0", "pass", "test_inference_blocks.py"),
+    ("../inference/fixed_targets.py", "h = 1.0 / np.sqrt(spread)", "h = np.ones(spread.size)", "test_fixed_targets.py"),
     ("../live/operating_characteristics.py", "1.0 - means.mean()", "means.mean()", "test_live_cli.py"),
 ]  # fmt: skip
 

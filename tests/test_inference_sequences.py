@@ -128,6 +128,26 @@ def test_rare_outcomes_are_waited_for():
     assert "above its mean" in str(one.reason)
 
 
+def test_an_interval_that_is_withheld_says_why():
+    arms, rewards, shares = log_of(200, 8)
+    cases = [
+        (arms[:30], rewards[:30], shares[:30], "outcomes, fewer than 20"),
+        (arms, np.zeros(200), shares, "outcomes above its mean"),
+        (arms, np.ones(200), shares, "outcomes above its mean"),
+        (arms, rewards, np.where(np.arange(200)[:, None] == 150, np.eye(2)[arms] * 0.998 + 0.001, shares), "floor"),
+    ]
+    for a, r, p, words in cases:
+        found, one = ds.sequence(frame(a, r, p), (1, 0)), ds.ConfidenceSequence(2, (1, 0))
+        for row in range(a.size):
+            one.update(a[row], r[row], p[row])
+        assert found.interval == one.interval == (-math.inf, math.inf)
+        assert words in str(found.reason)
+        assert found.reason == one.reason
+        assert "no interval" in str(found)
+        assert str(found.reason) in str(found)
+    assert ds.sequence(frame(arms, rewards, shares), (1, 0)).reason is None
+
+
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [

@@ -34,6 +34,20 @@ def play(exp, decisions, seed):
     return made
 
 
+def count_rows(monkeypatch):
+    """How many rows of the log each read of a sequence takes, as a list that grows."""
+    read: list[int] = []
+    rows = outcome_scores.outcome_rows
+
+    def counted(*args):
+        found = rows(*args)
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr("doublesampling.live.sequence_cache.outcome_rows", counted)
+    return read
+
+
 def test_an_experiment_is_analysed_as_its_export(storage, tmp_path):
     exp = run(storage, 150)
     found = exp.analyse(("20 mg", "placebo"))
@@ -76,15 +90,7 @@ def test_a_sequence_follows_the_outcomes(storage, method):
 def test_only_new_outcomes_are_read(storage, monkeypatch):
     exp = run(storage, 100)
     exp.sequence((2, 0))
-    read: list[int] = []
-    rows = outcome_scores.OutcomeScores._rows
-
-    def counted(*args):
-        found = rows(*args)
-        read.append(len(found))
-        return found
-
-    monkeypatch.setattr(outcome_scores.OutcomeScores, "_rows", counted)
+    read = count_rows(monkeypatch)
     play(exp, 10, 3)
     assert exp.sequence((2, 0)).outcomes[-1] == 99
     assert read == [9]
@@ -123,6 +129,7 @@ def test_arms_that_are_added_or_dropped(sqlite_url):
 def test_without_outcomes_nothing_is_known(sqlite_url):
     exp = ds.Experiment.create("trial", arms=ARMS, policy=ds.ThompsonSampling(), storage=sqlite_url)
     assert exp.sequence((1, 0)).interval == (-np.inf, np.inf)
+    assert str(exp.sequence((1, 0)).reason).startswith("Arm '10 mg' has 0 outcomes, fewer than 20")
     with pytest.raises(LogError, match="no rows"):
         exp.analyse((1, 0))
     for wrong in (("20 mg", "30 mg"), (0, 3), (1, 1)):

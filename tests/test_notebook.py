@@ -51,6 +51,35 @@ def shown(value: Any) -> list[str]:
     return Cells(source).cells
 
 
+def test_a_trial_shows_its_rules_and_its_looks():
+    trial = ds.Trial(
+        arms=["placebo", EVIL], allocation=ds.Allocation(floor=0.1), horizon=35, delay=3, stopping=ds.Stopping(
+            looks=10, superiority=[0.99, 0.98, 0.97, 0.96], futility=0.9, futility_margin=0.1, control="placebo"
+        ),
+    )  # fmt: skip
+    cells = shown(trial)
+    assert cells[:4] == ["part", "setting", "arms", f"placebo (control), {EVIL}"]
+    assert "Allocation(floor=0.1)" in cells
+    start = cells.index("look")
+    assert cells[start : start + 8] == ["look", "outcomes", "superiority", "futility", "1", "10", "0.99", "0.9"]
+    assert cells[-4:] == ["4", "35", "0.96", "0.9"]
+    assert "P(better than the control) is above superiority" in trial._repr_html_()
+    assert "No looks" in ds.Trial(arms=["a", "b"], horizon=10)._repr_html_()
+    many = ds.Trial(arms=["a", "b"], horizon=1000, stopping=ds.Stopping(looks=10, superiority=0.99))
+    assert "100 looks" in many._repr_html_()
+    assert len(shown(many)) < 40
+
+
+def test_an_analysis_and_an_exact_test():
+    log = {"arm": [0, 1] * 50, "reward": [0, 1, 1, 1] * 25, "propensities": np.full((100, 2), 0.5)}
+    found = ds.analyse(log, (1, 0))
+    assert shown(found)[6:8] == ["1 - 0", html.text(found.estimate)]
+    assert found.trust in found._repr_html_()
+    trial = ds.Trial(arms=["a", "b"], policy=ds.ThompsonSampling(), horizon=6)
+    test = trial.exact_test((0, 2), (2, 2))
+    assert shown(test)[4:6] == ["two-sided", f"{test.p_value:.4g}"]
+
+
 def test_a_decision_shows_every_arm():
     belief = ds.BetaBernoulli(arms=3)
     state = belief.update_batch(belief.prior(), arms=[0, 1, 2, 2], rewards=[0, 1, 1, 1])

@@ -1,6 +1,7 @@
 """Documents: the protocol and the report of an experiment, and the qualification of an installation."""
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,8 +11,10 @@ import doublesampling as ds
 from doublesampling.cli.main import main
 from doublesampling.errors import OutputError, SettingError
 from doublesampling.reports import qualification
-from doublesampling.reports.planned import scenario_table
+from doublesampling.reports.characteristics import scenario_table
+from tests.own_policies import Commit
 from tests.service import client, make_key
+from tests.test_exact_trial import enumerate_ends
 
 ARMS = ["placebo", "10 mg", "20 mg"]
 
@@ -20,9 +23,10 @@ ARMS = ["placebo", "10 mg", "20 mg"]
 def store(tmp_path_factory):
     """The file of a finished experiment, with a pause, a correction and a dropped arm."""
     path = tmp_path_factory.mktemp("reports") / "trial.db"
-    exp = ds.Experiment.create(
-        "trial", arms=ARMS, policy=ds.EpsilonGreedy(epsilon=0.4), seed=7, storage=f"sqlite:///{path}", units="many"
-    )
+    trial = ds.Trial(
+        arms=ARMS, policy=ds.ThompsonSampling(), allocation=ds.Allocation(floor=0.13), horizon=200
+    )  # fmt: skip
+    exp = ds.Experiment.create("trial", design=trial, seed=7, storage=f"sqlite:///{path}", units="many")
     rng = np.random.default_rng(1)
     for _ in range(20):
         made = exp.ask_many(10)
@@ -46,11 +50,12 @@ def test_a_report_says_what_happened(exp):
     assert sections == [
         "Flow of participants", "Design", "Looks and stopping rules", "Looks, events and deviations",
         "Allocation over time", "Estimates", "Confidence sequences", "Sensitivity to unknown outcomes", "Posterior",
-        "Replay", "Run it again",
+        "Operating characteristics", "Replay", "Run it again",
     ]  # fmt: skip
     assert "not a claim of regulatory compliance" in text
-    for item in ("3b", "7b", "12b", "13a", "14c", "17a"):
-        assert re.search(rf"CONSORT-ACE items?[^.]*\b{item}\b", text), item
+    for item in ("trial design", "interim decision-making criteria", "participant flow", "outcomes and estimation"):
+        assert re.search(rf"CONSORT-ACE:[^.]*\b{item}\b", text), item
+    assert not re.search(r"CONSORT-ACE[^.]*\d", text), "items are named, not numbered"
     found = exp.analyse(("20 mg", "placebo"))
     assert f"| 20 mg - placebo | aw-aipw | {found.estimate:.4f} | {found.low:.4f} to {found.high:.4f} |" in text
     low, high = exp.sequence((2, 0)).interval
@@ -61,7 +66,7 @@ def test_a_report_says_what_happened(exp):
 
 
 def test_the_page_needs_no_network_and_runs_nothing(exp):
-    page = ds.report(exp, replay=False).html
+    page = ds.report(exp, replay=False, truths=[]).html
     assert "<script" not in page
     assert page.count("data:image/png;base64,") == 2
     assert not re.search(r"(src|href)=\"http", page)
@@ -70,12 +75,64 @@ def test_the_page_needs_no_network_and_runs_nothing(exp):
 
 def test_a_protocol_is_simulated_beside_equal_allocation(exp):
     made = ds.protocol(exp, [[0.3, 0.3, 0.3], [0.3, 0.45, 0.6]], realizations=50)
-    assert "failures, equal allocation" in made.markdown
-    assert re.search(r"\| 0\.3, 0\.45, 0\.6 \| 500 \| \d+\.\d ± ", made.markdown)
+    for allocation in ("adaptive", "equal"):
+        assert re.search(rf"\| 0\.3, 0\.45, 0\.6 \| {allocation} \| .*\| 200\.0 ± 0\.0 \|", made.markdown)
     assert "No scenarios were given" in ds.protocol(exp).markdown
-    assert "EpsilonGreedy(epsilon=0.4)" in made.html
+    assert "Allocation(floor=0.13)" in made.html
     again = ds.protocol(exp, [[0.3, 0.3, 0.3], [0.3, 0.45, 0.6]], realizations=50)
     assert again.markdown == made.markdown
+
+
+def two_arms(storage, decisions, **changes):
+    given: dict[str, Any] = {
+        "arms": ["old", "new"],
+        "policy": ds.ThompsonSampling(),
+        "seed": 1,
+        "units": "many",
+    } | changes
+    exp = ds.Experiment.create("two", storage=storage, **given)
+    rng = np.random.default_rng(2)
+    for _ in range(decisions):
+        made = exp.ask()
+        exp.tell(made.id, float(rng.random() < (0.3, 0.6)[made.arm]))
+    return exp
+
+
+def test_two_binary_arms_are_tested_and_described_exactly(sqlite_url):
+    trial = ds.Trial(arms=["old", "new"], policy=ds.ThompsonSampling(), horizon=30)
+    exp = two_arms(sqlite_url, 30, arms=None, policy=None, design=trial)
+    text = ds.report(exp, truths=[(0.3, 0.6)]).markdown
+    assert f"p = {exp.exact_test().p_value:.4f} (two-sided" in text
+    assert "It assumes: Nothing beside the design." in text
+    exact = trial.exact([(0.3, 0.6)])
+    assert "Computed exactly" in text
+    for suffix, words in (("", "adaptive"), ("_equal", "equal")):
+        best = 100 * float(exact[f"probability_best_selected{suffix}"][0])
+        failures = float(exact[f"expected_failures{suffix}"][0])
+        assert re.search(rf"\| 0\.3, 0\.6 \| {words} \| {best:.1f} % \|.*\| {failures:.1f} \|", text)
+    assert "Operating characteristics" not in ds.report(exp, truths=[]).markdown
+    assert "posterior means: " in ds.report(exp).markdown
+    assert "Computed exactly" in ds.protocol(exp, [(0.3, 0.3)]).markdown
+
+
+def test_looks_are_reported_with_their_numbers(sqlite_url):
+    rule = ds.Stopping(looks=10, superiority=0.999, control="old")
+    exp = two_arms(sqlite_url, 20, stopping=rule)
+    text = ds.report(exp, truths=[]).markdown
+    assert "P(better than the control)" in text
+    for number, look in enumerate(exp.looks, start=1):
+        best = ", ".join(f"{arm} {chance:.4f}" for arm, chance in look.probability_best.items())
+        assert f"| {number} | {str(look.at)[:19]} | {10 * number} | {best} |" in text
+        assert look.reason in text
+
+
+def test_a_report_says_why_there_is_no_exact_test_and_no_simulation(sqlite_url):
+    exp = two_arms(sqlite_url, 8, policy=Commit())
+    exp.ask_many(2)
+    text = ds.report(exp, truths=[(0.3, 0.6)], realizations=5).markdown
+    assert "There is no exact test: 1 of 10 decisions did not know" in text
+    assert "Simulated with 5 realizations" in text
+    assert "The design could not be simulated: " in ds.protocol(exp, [(0.3, 7.0)]).markdown
 
 
 def test_a_vanishing_arm_is_reported_as_refused(sqlite_url):
@@ -109,7 +166,9 @@ def test_scenarios_of_a_trial_become_a_table():
 
 def test_the_commands_write_files(store, tmp_path, capsys):
     page, text = tmp_path / "report.html", tmp_path / "protocol.md"
-    assert main(["report", str(store), "trial", "--out", str(page), "--reference", "20 mg", "--level", "0.9"]) == 0
+    said = ["--reference", "20 mg", "--level", "0.9", "--truth", "0.3,0.4,0.5", "--realizations", "20"]
+    assert main(["report", str(store), "trial", "--out", str(page), *said]) == 0
+    assert "Simulated with 20 realizations" in page.read_text()
     assert "90 % interval" in page.read_text()
     assert "placebo - 20 mg" in page.read_text()
     truth = ["--truth", "0.3,0.4,0.5", "--realizations", "20"]
@@ -148,8 +207,20 @@ def test_this_installation_qualifies(tmp_path, capsys):
     page = tmp_path / "qualification.html"
     assert main(["qualify", "--out", str(page)]) == 0
     printed = capsys.readouterr().out
-    assert printed.count("pass") >= 16
+    assert printed.count("pass") >= 20
     assert "All checks passed." in page.read_text()
+
+
+def test_the_stored_numbers_of_the_trial_are_those_of_its_ends():
+    trial = qualification.small_trial()
+    ends = enumerate_ends(trial, (0.3, 0.6))
+    assert sum(p for end, p in ends.items() if end[0] == "superiority") == pytest.approx(qualification._SUPERIORITY)
+    assert sum(p * sum(end[2:]) for end, p in ends.items()) == pytest.approx(qualification._SIZE)
+    null = {end[2:]: p for end, p in enumerate_ends(trial, (0.45, 0.45)).items() if sum(end[2:]) == 8}
+    alike = {(s1, f1, s2, f2): p for (s1, f1, s2, f2), p in null.items() if s1 + s2 == 5}
+    rates = {s: s[2] / max(s[2] + s[3], 1) - s[0] / max(s[0] + s[1], 1) for s in alike}
+    extreme = sum(p for s, p in alike.items() if rates[s] >= rates[0, 2, 5, 1] - 1e-12)
+    assert extreme / sum(alike.values()) == pytest.approx(qualification._P_VALUE)
 
 
 def test_a_wrong_number_fails_the_qualification(monkeypatch, capsys):

@@ -42,6 +42,16 @@ class Log:
     propensities: FloatArray
     contexts: FloatArray | None = None
     skipped: int = 0
+    shares: FloatArray | None = None
+    """Propensities of all arms, float array (row, arm), where the log has them."""
+
+    @property
+    def all_propensities(self) -> FloatArray | None:
+        """The propensity of every arm in every row, float array (row, arm); None where only those played are known."""
+        if self.shares is not None or len(self.names) != 2:
+            return self.shares
+        first = np.where(self.arms == 0, self.propensities, 1.0 - self.propensities)
+        return np.column_stack([first, 1.0 - first])
 
     @property
     def adaptive(self) -> bool:
@@ -254,7 +264,10 @@ def _from_export(table: "pd.DataFrame", features: Features | None) -> Log:
             contexts = context_column("context", known["context"])
     codes = known["arm"].to_numpy().astype(np.int64)
     log = _checked(tuple(names), codes, known["reward"], known["propensity"], contexts, Columns(), features is None)
-    return Log(log.names, log.arms, log.rewards, log.propensities, log.contexts, len(table) - len(known))
+    filled = np.array([[*each, *[0.0] * (arms - len(each))] for each in shares], dtype=np.float64)
+    every = filled[table.index.get_indexer(known.index)]
+    skipped = len(table) - len(known)
+    return Log(log.names, log.arms, log.rewards, log.propensities, log.contexts, skipped, every)
 
 
 DATASETS = ("breast-cancer", "digits")

@@ -8,6 +8,9 @@ perhaps a context. Every policy walks the log in order and never looks ahead:
     ips      reward times (its propensity / the logged one), averaged; it learns from every row
     dr       the same, with its own posterior mean taken off and put back: the same mean, less noise
 
+On the log of a policy that learned, ips and dr of a policy that never changes are adaptively weighted means (see
+inference/fixed_targets.py), and there is no interval where the log's propensities vanish.
+
 Policies and beliefs of your own are evaluated too. A policy may keep state of its own along a walk, as in ``simulate``:
 each walk begins with a copy, and in ``replay`` a choice that does not count leaves no trace.
 """
@@ -27,6 +30,12 @@ from doublesampling.decision import decide
 from doublesampling.errors import SettingError
 from doublesampling.evidence import Played
 from doublesampling.given import check_belief, check_policy
+from doublesampling.inference.fixed_targets import (
+    adaptive_mean,
+    is_fixed,
+    why_no_interval,
+    why_no_interval_while_learning,
+)
 from doublesampling.logs import Log
 from doublesampling.policies import is_ours
 
@@ -88,16 +97,41 @@ def evaluate(
     if belief.arms != len(log.names):
         raise SettingError(f"The belief has {belief.arms} arms and the log {len(log.names)}. They must agree.")
     level, seed = checks.within("level", level, 0.5, 0.9999), checks.seed(seed)
-    ips, dr, weights = _weighed(policy, log, belief, seed, progress)
+    walked = _weighed(policy, log, belief, seed, progress)
     accepted = _replayed(policy, log, belief, seed, progress)
-    covered = _is_covered(weights)
-    usable = covered or not log.adaptive
-    found = Evaluation(
-        _worth(accepted, np.ones(accepted.size), level),
-        _worth(ips, weights, level, usable),
-        _worth(dr, weights, level, usable),
-    )
-    return Evaluation(found.replay, found.ips, found.dr, _warnings(log, found, covered, float(weights.mean())))
+    replay = _worth(accepted, np.ones(accepted.size), level)
+    ips, dr, reason = _weighted_worths(log, walked, level)
+    return Evaluation(replay, ips, dr, _warnings(log, replay, ips, walked, reason))
+
+
+class _Walked(NamedTuple):
+    """A walk over a log: the terms of both weighted estimates, their weights, and the policy's propensities."""
+
+    ips: FloatArray
+    dr: FloatArray
+    weights: FloatArray
+    target: FloatArray
+    """(row, arm)"""
+
+
+def _weighted_worths(log: Log, walked: _Walked, level: float) -> tuple[Worth, Worth, str | None]:
+    """Return ips and dr, and why an adaptive log gives them no interval."""
+    ips, dr, weights, target = walked
+    every, reason = log.all_propensities, None
+    if log.adaptive and is_fixed(target):
+        reason = why_no_interval(target[0], every, log.contexts is not None)
+        if reason is None and every is not None:
+            found = [adaptive_mean(terms, target[0], every, weights, level) for terms in (ips, dr)]
+            few = found[0].effective < FEWEST
+            first, second = (
+                Worth(each.mean, *((math.nan, math.nan) if few else (each.low, each.high)), ips.size, each.effective)
+                for each in found
+            )
+            return first, second, None
+    elif log.adaptive:
+        reason = why_no_interval_while_learning(target, every, weights)
+    usable = reason is None and (_is_covered(weights) or not log.adaptive)
+    return _worth(ips, weights, level, usable), _worth(dr, weights, level, usable), reason
 
 
 def _is_covered(weights: FloatArray) -> bool:
@@ -106,21 +140,29 @@ def _is_covered(weights: FloatArray) -> bool:
     return abs(float(weights.mean()) - 1.0) <= COVERED + 2.0 * error
 
 
-def _warnings(log: Log, found: Evaluation, covered: bool, weight: float) -> tuple[str, ...]:
+def _warnings(log: Log, replay: Worth, ips: Worth, walked: _Walked, reason: str | None) -> tuple[str, ...]:
     """What the reader of the estimates has to know."""
-    said = []
-    if found.replay.rows < FEWEST:
-        said.append(f"replay rests on {found.replay.rows} rows, fewer than {FEWEST}: no interval.")
-    if found.ips.effective < FEWEST:
-        rows = f"{found.ips.effective:.0f} rows' worth, fewer than {FEWEST}"
+    said, weight = [], float(walked.weights.mean())
+    if replay.rows < FEWEST:
+        said.append(f"replay rests on {replay.rows} rows, fewer than {FEWEST}: no interval.")
+    if ips.effective < FEWEST:
+        rows = f"{ips.effective:.0f} rows' worth, fewer than {FEWEST}"
         said.append(f"ips and dr rest on {rows}: a few large weights decide them, no interval.")
-    if not covered:
+    if reason is not None:
+        said.append(f"ips and dr have no interval: {reason}")
+    if log.adaptive and is_fixed(walked.target):
+        if reason is None and ips.effective >= FEWEST:
+            said.append(
+                "the log was made by a policy that learned, and this policy never changes: ips and dr are adaptively "
+                "weighted means, whose intervals hold in large samples."
+            )
+    elif not _is_covered(walked.weights):
         none = ", no interval" if log.adaptive else ""
         said.append(
             f"the weights of ips and dr average {weight:.2f} and should average 1: the log hardly ever plays what this "
             f"policy would play{none}. A floor under the propensities of the log would have been needed."
         )
-    elif log.adaptive:
+    elif log.adaptive and reason is None:
         said.append(
             "the log was made by a policy that learned (its propensities change): intervals hold in large samples "
             "where its propensities do not become small. To compare arms, use ds.analyse."
@@ -183,12 +225,11 @@ def _replayed(policy: Any, log: Log, belief: Any, seed: int, progress: Callable[
     return np.array(earned)
 
 
-def _weighed(
-    policy: Any, log: Log, belief: Any, seed: int, progress: Callable[[int], None]
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The terms of the two weighted estimates, and the weights; the policy learns from every row."""
+def _weighed(policy: Any, log: Log, belief: Any, seed: int, progress: Callable[[int], None]) -> _Walked:
+    """The terms of the two weighted estimates, the weights and propensities; the policy learns from every row."""
     policy, state, tally, span = _own_copy(policy), belief.prior(), _Tally(belief.arms), (0.0, 0.0)
     ips, dr, weights = (np.empty(log.arms.size) for _ in range(3))
+    target = np.empty((log.arms.size, belief.arms))
     for row, arm in enumerate(log.arms.tolist()):
         if row % _OFTEN == _OFTEN - 1:
             progress(_OFTEN)
@@ -199,13 +240,14 @@ def _weighed(
         if np.isnan(decision.propensities).any():
             hint = "Use another." if is_ours(policy) else "Return the probability of each arm from choose, not an arm."
             raise SettingError(f"{policy!r} does not know its propensities, which this estimate needs. {hint}")
+        target[row] = decision.propensities
         weights[row] = decision.propensities[arm] / log.propensities[row]
         ips[row] = weights[row] * reward
         dr[row] = decision.propensities @ expected + weights[row] * (reward - expected[arm])
         state = belief.update(state, arm, reward, context)
         tally.add(arm, reward)
         span = min(span[0], reward), max(span[1], reward)
-    return ips, dr, weights
+    return _Walked(ips, dr, weights, target)
 
 
 def _worth(terms: FloatArray, weights: FloatArray, level: float, usable: bool = True) -> Worth:

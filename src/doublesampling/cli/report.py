@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from doublesampling.errors import SettingError
 from doublesampling.live.experiment import Experiment
 from doublesampling.live.exporting import file_name
 from doublesampling.reports import report
@@ -13,10 +14,21 @@ def load(options: Any) -> Experiment:
     return Experiment.load(options.name, storage=store, allow_import=options.allow_import)
 
 
+def read_truth(text: str) -> list[float]:
+    """Return a scenario from numbers between commas."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise SettingError(f"--truth takes one number per arm, such as 0.3,0.5, got {text!r}.") from None
+
+
 def run(options: Any) -> int:
     """Write the report and print where it is."""
     exp = load(options)
-    made = report(exp, level=options.level, reference=options.reference or 0)
+    made = report(
+        exp, level=options.level, reference=options.reference or 0, realizations=options.realizations,
+        truths=[read_truth(text) for text in options.truth] or None,
+    )  # fmt: skip
     path = made.save(options.out or file_name(f"{exp.name}-report", ".html"), force=options.force)
     print(f"{made.title}: {path}")
     return 0

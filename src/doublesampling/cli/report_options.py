@@ -27,12 +27,15 @@ def add_reports(commands: Any, load: Load, help_format: Any) -> None:
     add("--seed", type=int, default=1, help="the same seed gives the same numbers")
     add = command(
         "report", "write what happened in an experiment, and what it says",
-        "Write flow, events, allocation, estimates by every method, confidence sequences, sensitivity and replay as "
-        "one HTML file, or as Markdown.",
+        "Write flow, events, allocation, estimates by every method, exact test, confidence sequences, sensitivity, "
+        "operating characteristics and replay as one HTML file, or as Markdown.",
     )  # fmt: skip
     _add_experiment(add)
     add("--level", type=float, default=0.95, metavar="L", help="confidence level of the intervals")
     add("--reference", metavar="ARM", help="the arm that others are compared with (default: the first)")
+    add("--truth", action="append", default=[], metavar="P,P,...",
+        help="a scenario for the operating characteristics (default: the posterior means, equal arms)")  # fmt: skip
+    add("--realizations", type=int, default=500, metavar="R", help="realizations of each simulated scenario")
     add = command(
         "qualify", "check this installation against stored and published numbers",
         "Recompute published and stored numbers on this machine, print pass or fail for each, and write a report. The "

@@ -1,13 +1,13 @@
 """Exact tests of two binary arms under adaptive allocation, given the total number of successes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling import checks
+from doublesampling import checks, html
 from doublesampling.errors import SettingError
 from doublesampling.exact.characteristics import z_statistic
 from doublesampling.exact.forward import StateLaw
@@ -31,6 +31,14 @@ class ExactTest:
     statistic: float
     states: int
     alternative: str
+    assumes: str = field(default="", compare=False)
+    """What the test of a live experiment assumes beside its design."""
+
+    def _repr_html_(self) -> str:
+        """A table for a notebook."""
+        row = (self.alternative, f"{self.p_value:.4g}", self.statistic, self.states)
+        shown = html.table([row], ["alternative", "p", "statistic", "states"], caption="Exact test of equal arms")
+        return html.block(shown, *([html.line(f"Assumes: {self.assumes}")] if self.assumes else []))
 
 
 def exact_test(

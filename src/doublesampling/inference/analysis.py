@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from doublesampling import checks
+from doublesampling import checks, html
 from doublesampling.errors import SettingError
 from doublesampling.inference.decision_log import Contrast, DecisionLog, FloatArray
 from doublesampling.inference.reading import read_decisions
@@ -64,6 +64,8 @@ class Analysis:
     voided: int
     unavailable: int
     """Decisions with an outcome that were left out because an arm of the contrast was not available."""
+    used_up: int
+    """Decisions that tell nothing about one arm of the contrast, because its slots of a permuted block were used."""
     least_propensity: float
     worst_case: tuple[float, float] | None
     """The interval that holds whatever the pending and missing outcomes are, where rewards are bounded."""
@@ -75,6 +77,13 @@ class Analysis:
             f"{self.contrast}: {self.estimate:.4g}, {100 * self.level:g} % interval {self.low:.4g} to {self.high:.4g}"
         )
         return f"{head}, p = {self.p_value:.3g} ({self.method}, {self.rows} decisions)\n{self.trust}"
+
+    def _repr_html_(self) -> str:
+        """A table for a notebook, and when to trust it."""
+        headings = ["", "estimate", f"{100 * self.level:g} % interval", "p", "method", "effective outcomes"]
+        between, size = f"{self.low:.4g} to {self.high:.4g}", round(self.effective_sample_size)
+        row = (self.contrast, self.estimate, between, f"{self.p_value:.3g}", self.method, size)
+        return html.block(html.table([row], headings, caption="Analysis"), html.line(self.trust))
 
 
 @dataclass(frozen=True)
@@ -169,8 +178,8 @@ def _estimate(log: DecisionLog, arms: tuple[int, ...], choice: _Choice, support:
         standard_error=error, effective_sample_size=float(sizes.min()), degrees_of_freedom=freedom,
         method=choice.method, level=choice.level, contrast=log.title(arms), null=choice.null, rows=support.rows.size,
         outcomes=tuple(int((played == arm).sum()) for arm in arms), pending=log.pending, missing=log.missing,
-        imputed=log.imputed, voided=log.voided, unavailable=support.unavailable, least_propensity=support.least,
-        worst_case=None, trust="",
+        imputed=log.imputed, voided=log.voided, unavailable=support.unavailable, used_up=support.used_up,
+        least_propensity=support.least, worst_case=None, trust="",
     )  # fmt: skip
 
 
@@ -192,7 +201,7 @@ def _weights(log: DecisionLog, arms: tuple[int, ...], choice: _Choice, support: 
     """The weight of every score, float array (row of the support, arm of the contrast)."""
     shares = log.propensities[support.rows][:, list(arms)]
     if choice.method != "aw-aipw":
-        return np.ones_like(shares)
+        return (shares > 0.0).astype(np.float64)
     h = constant_weights(shares) if choice.weights == "constant" else stick_breaking_weights(shares, choice.decay)
     if choice.initial is None:
         # before any outcome is known m̂ has no scale: these rows would only add noise

@@ -43,6 +43,13 @@ class DecisionLog:
     """Rows whose outcome is imputed; they are used."""
     voided: int = 0
     """Decisions that were not carried out, and are left out."""
+    shares: FloatArray | None = None
+    """Propensities at the start of each row's permuted block, float array (row, arm); None: those of the row."""
+
+    @property
+    def available(self) -> NDArray[np.bool_]:
+        """Whether each arm could be drawn in each row's block, bool array (row, arm): its propensity may be 0 in it."""
+        return (self.propensities if self.shares is None else self.shares) > 0.0
 
     @property
     def observed(self) -> NDArray[np.bool_]:
@@ -56,8 +63,9 @@ class DecisionLog:
 
     @property
     def adaptive(self) -> bool:
-        """Whether the propensities change from row to row."""
-        return bool((np.ptp(self.propensities, axis=0) > 1e-9).any())
+        """Whether the propensities change from row to row, or from block to block."""
+        shares = self.propensities if self.shares is None else self.shares
+        return bool((np.ptp(shares, axis=0) > 1e-9).any())
 
     def arm(self, which: object) -> int:
         """Return the index of an arm given by its index or name."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from doublesampling import checks
 from doublesampling.errors import LogError, SettingError
+from doublesampling.inference.blocks import block_shares
 from doublesampling.inference.decision_log import (
     DecisionLog,
     FloatArray,
@@ -95,7 +96,8 @@ def _from_columns(table: Any, context: list[str]) -> DecisionLog:
     known = _known(table, arms.size)
     check_propensities(shares, arms)
     contexts = np.column_stack([context_column(name, table[name]) for name in context]) if context else None
-    return DecisionLog(names, arms, rewards, np.minimum(shares, 1.0), known, contexts)
+    shares = np.minimum(shares, 1.0)
+    return DecisionLog(names, arms, rewards, shares, known, contexts, shares=block_shares(arms, shares))
 
 
 def _check_rows(rewards: FloatArray, rows: int) -> None:
@@ -157,11 +159,13 @@ def _known(table: Any, rows: int) -> IntArray:
 
 def _from_export(table: Any, names: tuple[str, ...] | None) -> DecisionLog:
     """A log from a live experiment: voided decisions are left out, those without an outcome counted."""
-    kept = table[~table["status"].isin(("void", "voided"))]
-    kept = kept.sort_values("number") if "number" in kept else kept
+    table = table.sort_values("number") if "number" in table else table
+    carried = ~table["status"].isin(("void", "voided")).to_numpy()
+    kept = table[carried]
     status = kept["status"].to_numpy()
-    arms = kept["arm"].to_numpy().astype(np.int64)
-    shares = _shares(kept["propensities"], 0 if names is None else len(names))
+    every = np.minimum(_shares(table["propensities"], 0 if names is None else len(names)), 1.0)
+    drawn = table["arm"].to_numpy().astype(np.int64)
+    arms, shares = drawn[carried], every[carried]
     if names is None:
         called = [f"arm {i}" for i in range(shares.shape[1])]
         for code, name in zip(*np.unique(table["arm"].to_numpy(), return_index=True), strict=True):
@@ -176,8 +180,8 @@ def _from_export(table: Any, names: tuple[str, ...] | None) -> DecisionLog:
         contexts = context_column("context", kept["context"])
     imputed = int(kept["imputed"].astype(bool).sum()) if "imputed" in kept else 0
     return DecisionLog(
-        names, arms, rewards, np.minimum(shares, 1.0), _known_by_time(kept), contexts,
-        int((status == "waiting").sum()), imputed, len(table) - len(kept),
+        names, arms, rewards, shares, _known_by_time(kept), contexts, int((status == "waiting").sum()), imputed,
+        len(table) - len(kept), block_shares(drawn, every)[carried],  # a voided decision took a slot of its block
     )  # fmt: skip
 
 

@@ -2,7 +2,8 @@
 
 The score of decision t for arm a is Γ_t(a) = m̂_t(a) + 1{A_t = a}(Y_t - m̂_t(a)) / e_t(a), with e_t(a) the logged
 propensity and m̂_t(a) an expected reward fitted on outcomes that were known before decision t. Given the past, Γ_t(a)
-has the mean of arm a, whatever m̂ is. Hadad, Hirshberg, Zhan, Wager, Athey (2021) average them with weights h_t(a).
+has the mean of arm a, whatever m̂ is. Where e_t(a) = 0 the decision tells nothing about the arm, and its weight is 0.
+Hadad, Hirshberg, Zhan, Wager, Athey (2021) average them with weights h_t(a).
 """
 
 import numpy as np
@@ -82,6 +83,7 @@ def stick_breaking_weights(propensities: FloatArray, decay: float) -> FloatArray
     kept = 1.0 / (1.0 + rows - t)
     lost = (1.0 - decay) / (1.0 - decay + rows * (t / rows) ** decay - t)
     rate = np.clip((1.0 - propensities) * lost + propensities * kept, 0.0, 1.0)
+    rate[propensities <= 0.0] = 0.0  # no part of the stick is spent where an arm cannot be drawn
     left = np.vstack([np.ones((1, rate.shape[1])), np.cumprod(1.0 - rate, axis=0)[:-1]])
     weights: FloatArray = np.sqrt(left * rate * propensities)
     return weights

@@ -10,11 +10,13 @@ from doublesampling import checks
 from doublesampling.errors import SettingError
 from doublesampling.inference.decision_log import Contrast, DecisionLog, FloatArray, IntArray
 from doublesampling.inference.reading import read_decisions
-from doublesampling.inference.streaming import FEWEST, FEWEST_EACH_SIDE, LARGEST_BET, METHODS, mixture_parameter
-
-WITHHELD = (
-    f"An asymptotic interval needs {FEWEST} outcomes of each arm, {FEWEST_EACH_SIDE} of them above and below its mean, "
-    "and propensities that do not vanish."
+from doublesampling.inference.streaming import (
+    FEWEST,
+    FEWEST_EACH_SIDE,
+    LARGEST_BET,
+    METHODS,
+    mixture_parameter,
+    why_withheld,
 )
 
 
@@ -43,7 +45,9 @@ class Sequence:
 
     def __str__(self) -> str:
         low, high = self.interval
-        head = f"{self.contrast}: {self.estimate[-1]:.4g}, {low:.4g} to {high:.4g} after {self.outcomes[-1]} outcomes"
+        between = f"{low:.4g} to {high:.4g}" if self.reason is None else "no interval"
+        head = f"{self.contrast}: {self.estimate[-1]:.4g}, {between} after {self.outcomes[-1]} outcomes"
+        head = head if self.reason is None else f"{head}. {self.reason}"
         return f"{head} ({100 * self.level:g} %, {self.method}, valid however often one looks)"
 
 
@@ -75,12 +79,12 @@ def sequence(
     checks.within("optimal_at", optimal_at, 1.0, 1e12)
     told = np.flatnonzero(found.observed)
     rows: IntArray = told[np.argsort(found.known[told], kind="stable")]
+    reason = None
     if method == "asymptotic":
-        estimate, low, high = _asymptotic(found, arms, rows, level, optimal_at)
+        estimate, low, high, reason = _asymptotic(found, arms, rows, level, optimal_at)
     else:
         estimate, low, high = _bernstein(found, arms, rows, level, bounds)
     outcomes = np.arange(1, rows.size + 1)
-    reason = None if math.isfinite(high[-1]) else WITHHELD
     return Sequence(
         estimate, low, high, outcomes, method, level, found.title(arms), found.pending, found.missing, reason
     )
@@ -88,7 +92,8 @@ def sequence(
 
 def _asymptotic(
     log: DecisionLog, arms: tuple[int, ...], rows: IntArray, level: float, optimal_at: float
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+) -> tuple[FloatArray, FloatArray, FloatArray, str | None]:
+    """Estimates and both ends after every row, and why the last has no interval."""
     played, rewards, shares = log.arms[rows], log.rewards[rows], log.propensities[rows][:, list(arms)]
     point = rewards.mean()  # sums of deviations from a fixed point: no cancellation on long logs
     paid, chosen = rewards - point, played[:, None] == np.array(arms)
@@ -114,7 +119,9 @@ def _asymptotic(
     inside = squares * rho2 + 1.0
     reach = np.where(shown, np.sqrt(2.0 * inside * np.log(np.sqrt(inside) / alpha) / (count**2 * rho2)), math.inf)
     centre = mean + point * signs.sum()
-    return np.where(usable.cumsum() > 0, centre, math.nan), centre - reach, centre + reach
+    each = zip([log.names[arm] for arm in arms], outcomes[-1].tolist(), above[-1].tolist(), strict=True)
+    reason = why_withheld(each, float(least[-1]), int(usable.sum()))
+    return np.where(usable.cumsum() > 0, centre, math.nan), centre - reach, centre + reach, reason
 
 
 def _predicted_squares(chosen: Any, paid: FloatArray, inverse: FloatArray) -> FloatArray:

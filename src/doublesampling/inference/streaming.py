@@ -10,8 +10,8 @@ bound comes from 1 - R in the same way, a contrast from a union bound over the b
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,26 @@ def asymptotic_reach(count: float, squares: float, alpha: float, rho2: float) ->
     """Return half the width of the asymptotic interval; ``squares`` is t σ̂²."""
     inside = squares * rho2 + 1.0
     return math.sqrt(2.0 * inside * math.log(math.sqrt(inside) / alpha) / (count**2 * rho2))
+
+
+def why_withheld(arms: Iterable[tuple[str, int, int]], least: float, scores: int) -> str | None:
+    """Return why there is no asymptotic interval, None where there is one.
+
+    ``arms`` are those of the contrast: name, outcomes, and how many of these were above the mean before them.
+    """
+    for given, count, above in arms:
+        name = given if given.isdigit() else repr(given)
+        if count < FEWEST:
+            return f"Arm {name} has {count} outcomes, fewer than {FEWEST}: an asymptotic interval waits for more."
+        if min(above, count - above) < FEWEST_EACH_SIDE:
+            side = "above" if above < count - above else "below"
+            return (
+                f"Arm {name} has {min(above, count - above)} outcomes {side} its mean, fewer than {FEWEST_EACH_SIDE}: "
+                "before rare outcomes come, their variance looks too small."
+            )
+    if least * scores < 1.0:
+        return f"A propensity fell to {least:.2g}, below 1 / {scores}: set a floor on the propensities."
+    return None
 
 
 @dataclass
@@ -199,6 +219,22 @@ class ConfidenceSequence:
         seen.arms[arm].add(reward, seen.arms[arm].mean if seen.arms[arm].count else start)
         seen.every.add(reward)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the sums so far as plain values, which ``restore`` of a sequence with the same settings reads."""
+        bounds = [[asdict(side) for side in pair] for pair in self._bounds]
+        return {"rows": self.rows, "arms": self.arms, "scores": asdict(self._scores), "bounds": bounds}
+
+    def restore(self, content: dict[str, Any]) -> None:
+        """Continue from the sums that ``to_dict`` returned, perhaps of a sequence with fewer arms."""
+        more, parts = self.arms - content["arms"], content["scores"]
+        if more < 0 or len(content["bounds"]) != len(self._bounds):
+            raise SettingError(f"These are sums of {content['arms']} arms, this sequence has {self.arms}.")
+        arms = [_Moments(**each) for each in parts["arms"]] + [_Moments() for _ in range(more)]
+        scores, every = (_Moments(**parts[name]) for name in ("scores", "every"))
+        self._scores = _Scores(scores, arms, every, [*parts["inverse"], *[0.0] * more], parts["least"])
+        self._bounds = [(BernsteinBound(**low), BernsteinBound(**high)) for low, high in content["bounds"]]
+        self.rows = int(content["rows"])
+
     @property
     def estimate(self) -> float:
         """The mean of the scores so far; nan before the first."""
@@ -216,17 +252,15 @@ class ConfidenceSequence:
     @property
     def reason(self) -> str | None:
         """Why an asymptotic sequence has no interval now; None where it has one."""
+        return self.reason_among([str(arm) for arm in range(self.arms)])
+
+    def reason_among(self, names: Sequence[str]) -> str | None:
+        """Return the same with the arms by their names."""
         if self.method != "asymptotic":
             return None
-        seen, mine = self._scores, [self._scores.arms[arm] for arm in self.contrast]
-        if min(arm.count for arm in mine) < FEWEST:
-            return f"An arm has fewer than {FEWEST} outcomes."
-        if min(min(arm.above, arm.count - arm.above) for arm in mine) < FEWEST_EACH_SIDE:
-            return f"An arm has fewer than {FEWEST_EACH_SIDE} outcomes above its mean, or below it."
-        if seen.least * seen.scores.count < 1.0:
-            count = seen.scores.count
-            return f"A propensity fell to {seen.least:.2g}, below 1 / {count}: set a floor on the propensities."
-        return None
+        seen = self._scores
+        each = [(names[arm], seen.arms[arm].count, seen.arms[arm].above) for arm in self.contrast]
+        return why_withheld(each, seen.least, seen.scores.count)
 
     def _asymptotic(self) -> tuple[float, float]:
         if self.reason is not None:

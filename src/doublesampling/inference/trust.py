@@ -20,9 +20,11 @@ class Support(NamedTuple):
     rows: IntArray
     """Row numbers, with an outcome and with every arm of the contrast available."""
     least: float
-    """The least propensity of an arm of the contrast in these rows."""
+    """The least propensity above 0 of an arm of the contrast in these rows."""
     unavailable: int
     """Rows with an outcome where an arm of the contrast was not available."""
+    used_up: int = 0
+    """Rows of the support in which an arm of the contrast had propensity 0 because its slots of a block were used."""
 
 
 def enough_floor(rows: int, arms: int) -> float:
@@ -35,7 +37,7 @@ def enough_floor(rows: int, arms: int) -> float:
 def find_support(log: DecisionLog, arms: tuple[int, ...]) -> Support:
     """Return the rows that an estimate may use; raise PropensityError where they cannot carry one."""
     shares = log.propensities[:, list(arms)]
-    open_ = (shares > 0.0).all(axis=1)
+    open_ = log.available[:, list(arms)].all(axis=1)
     rows = np.flatnonzero(open_ & log.observed)
     unavailable = int((log.observed & ~open_).sum())
     title, floor = log.title(arms), enough_floor(log.arms.size, len(log.names))
@@ -55,8 +57,8 @@ def find_support(log: DecisionLog, arms: tuple[int, ...]) -> Support:
                 f"Arm {log.names[arm]!r} has {known} usable outcomes, fewer than {FEWEST_OUTCOMES}: too few for an "
                 f"interval. {remedy}"
             )
-    least = float(shares[rows].min())
-    return Support(rows, least, unavailable)
+    mine = shares[rows]
+    return Support(rows, float(mine[mine > 0.0].min()), unavailable, int((mine == 0.0).any(axis=1).sum()))
 
 
 def check_propensities_last(log: DecisionLog, arms: tuple[int, ...], support: Support) -> None:
@@ -70,6 +72,7 @@ def check_propensities_last(log: DecisionLog, arms: tuple[int, ...], support: Su
     if support.least >= needed * (1.0 - 1e-9):
         return
     shares = log.propensities[support.rows][:, list(arms)]
+    shares = np.where(shares > 0.0, shares, np.inf)
     row, column = np.unravel_index(int(shares.argmin()), shares.shape)
     floor = enough_floor(log.arms.size, len(log.names))
     raise PropensityError(

@@ -25,6 +25,11 @@ def trust(log: DecisionLog, arms: tuple[int, ...], found: "Analysis", limits: tu
             f"{found.unavailable} decisions are left out because an arm of the contrast had been dropped or was not "
             "yet added; where the decision to drop it came from these data, the interval is approximate."
         )
+    if found.used_up and found.method != "naive":
+        said.append(
+            f"In {found.used_up} decisions the slots of an arm in its permuted block were used up (propensity 0): they "
+            "count for the other arm only."
+        )
     said += _incomplete(found, limits)
     return " ".join(said)
 

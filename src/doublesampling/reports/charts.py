@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from doublesampling.errors import DoubleSamplingError
 from doublesampling.live.experiment import Experiment
@@ -56,6 +57,7 @@ def draw_sequence(sequence: Any) -> Figure:
     axes.plot(x, sequence.estimate[there], color=_COLOURS[0])
     axes.axhline(0.0, color="#555555", linewidth=0.8, linestyle="--")
     axes.set(xlabel="outcomes", ylabel=sequence.contrast)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.spines[["top", "right"]].set_visible(False)
     return figure
 

@@ -20,6 +20,11 @@ _OUTCOMES = {
 }
 
 
+def items(*names: str) -> Paragraph:
+    """Return to which items of CONSORT-ACE a section can contribute, by their subject."""
+    return Paragraph(f"CONSORT-ACE: {', '.join(names)}.")
+
+
 def outcome_words(belief: Any) -> str:
     """Return what an outcome is, from the belief."""
     return _OUTCOMES.get(type(belief).__name__, f"as {type(belief).__name__} defines it")
@@ -62,7 +67,7 @@ def design_blocks(design: Any, name: str) -> list[Block]:
         rows.append(("blinding", f"keys of the service without the scope `read` see {blind}"))
     return [
         Heading("Design"),
-        Paragraph("CONSORT-ACE items 3a, 3b, 8a, 8b, 11c."),
+        items("trial design", "randomisation", "blinding"),
         Paragraph(
             f"{name[0].upper()}{name[1:]} is response-adaptive: the probabilities of assignment change with the "
             "outcomes, by a rule that was fixed before the first decision. Every decision is stored with the "
@@ -75,7 +80,7 @@ def design_blocks(design: Any, name: str) -> list[Block]:
 def rule_blocks(design: Any) -> list[Block]:
     """Return the section on looks and stopping."""
     stopping = getattr(design, "stopping", None)
-    said: list[Block] = [Heading("Looks and stopping rules"), Paragraph("CONSORT-ACE item 7b.")]
+    said: list[Block] = [Heading("Looks and stopping rules"), items("interim decision-making criteria")]
     if stopping is None:
         said.append(
             Paragraph(
@@ -102,7 +107,7 @@ def analysis_blocks(design: Any) -> list[Block]:
     )
     return [
         Heading("Analysis"),
-        Paragraph("CONSORT-ACE items 12a, 12b."),
+        items("statistical methods"),
         Paragraph(
             "Means and differences are estimated by adaptively weighted inverse-propensity scores (aw-aipw, Hadad and "
             "others 2021, constant-allocation weights) with 95 % intervals. Plain means are shown for comparison only: "
@@ -133,6 +138,7 @@ def versions_blocks(design: Any, commands: tuple[str, ...]) -> list[Block]:
         rows.insert(0, ("seed of the random numbers", str(design.seed)))
     return [
         Heading("Run it again"),
-        Paragraph("CONSORT-ACE item 24b. " + " ".join(f"`{command}`" for command in commands)),
+        items("statistical analysis plan and other trial documents"),
+        Paragraph(" ".join(f"`{command}`" for command in commands)),
         Table(("part", "value"), tuple(rows)),
     ]

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from doublesampling.beliefs import BetaBernoulli, GammaExponential, GammaPoisson
 from doublesampling.errors import DoubleSamplingError, SettingError
 from doublesampling.inference import analyse
 from doublesampling.inference.reading import read_decisions
@@ -12,21 +13,33 @@ from doublesampling.live.experiment import Experiment
 from doublesampling.live.unavailable import NotImportedError
 from doublesampling.paper.document import Block, Heading, Paragraph, Table
 from doublesampling.reports import charts
-from doublesampling.reports.design_words import design_blocks, rule_blocks, versions_blocks
+from doublesampling.reports.characteristics import characteristics_blocks, named
+from doublesampling.reports.design_words import design_blocks, items, rule_blocks, versions_blocks
+from doublesampling.reports.events import event_blocks
 from doublesampling.reports.page import NO_CLAIM, Report
 
 METHODS = ("aw-aipw", "aipw", "ips", "naive")
 _MOST_REPLAYED = 20_000
 _MOST_CONTRASTS = 10
 _STAGES = 4
-_EVENTS = ("pause", "resume", "drop_arm", "add_arm", "history", "look", "stop")
-_CORRECTIONS = ("amended", "withdrawn", "voided", "imputed")
+_MEANS = (BetaBernoulli, GammaPoisson, GammaExponential)
+"""Beliefs for which a truth is one number per arm."""
 
 
-def report(subject: Any, *, level: float = 0.95, reference: int | str = 0, replay: bool | None = None) -> Report:
-    """Return the report of an Experiment: flow, events, allocation, estimates, sensitivity and replay.
+def report(
+    subject: Any,
+    *,
+    level: float = 0.95,
+    reference: int | str = 0,
+    replay: bool | None = None,
+    truths: Sequence[Sequence[float]] | None = None,
+    realizations: int = 500,
+) -> Report:
+    """Return the report of an Experiment: flow, events, allocation, estimates, exact test, sensitivity and replay.
 
-    Arms are compared with ``reference``. ``replay`` recomputes every decision; by default up to 20,000 of them.
+    Arms are compared with ``reference``. ``replay`` recomputes every decision; by default up to 20,000 of them. The
+    operating characteristics of the design are for ``truths``, the expected reward of every arm in each scenario; by
+    default for the posterior means, and for arms that are all alike. An empty list leaves them out.
 
     >>> import doublesampling as ds
     >>> exp = ds.Experiment.create("trial", arms=["placebo", "10 mg"], seed=7, storage="sqlite:///report.db")
@@ -46,10 +59,13 @@ def report(subject: Any, *, level: float = 0.95, reference: int | str = 0, repla
     pairs = [(arm, control) for arm in range(len(names)) if arm != control][:_MOST_CONTRASTS]
     blocks: list[Block] = [Heading(title, 1), Paragraph(NO_CLAIM), *_flow(summary, decisions)]
     blocks += design_blocks(exp.design, f"experiment {exp.name!r}") + rule_blocks(exp.design)
-    blocks += _events(exp)
+    blocks += event_blocks(exp)
     blocks += _stages(names, decisions)
     estimates, sensitivity = _estimates(exp, names, pairs, level)
-    blocks += estimates + _sequences(exp, names, pairs, level) + sensitivity + _posterior(exp)
+    blocks += estimates + _exact_test(exp) + _sequences(exp, names, pairs, level) + sensitivity + _posterior(exp)
+    scenarios = _scenarios(exp) if truths is None else named(truths)
+    if scenarios:
+        blocks += characteristics_blocks(exp.design, scenarios, realizations=realizations, seed=1)
     blocks += _replay(exp, summary["decisions"] <= _MOST_REPLAYED if replay is None else replay)
     commands = ("doublesampling report STORE NAME", "doublesampling experiment replay NAME")
     blocks += versions_blocks(exp.design, commands)
@@ -71,7 +87,7 @@ def _flow(summary: dict[str, Any], decisions: Any) -> list[Block]:
     first, last = ("–", "–") if decisions.empty else (str(decisions["asked_at"].iloc[i])[:19] for i in (0, -1))
     return [
         Heading("Flow of participants"),
-        Paragraph("CONSORT-ACE items 13a, 13b, 14a, 14b, 16."),
+        items("participant flow", "recruitment", "numbers analysed"),
         Paragraph(
             f"Created {summary['created_at'][:19]} by {summary['created_by']}; first decision {first}, last decision "
             f"{last} (UTC). Status: {summary['status']}."
@@ -80,33 +96,9 @@ def _flow(summary: dict[str, Any], decisions: Any) -> list[Block]:
     ]
 
 
-def _events(exp: Experiment) -> list[Block]:
-    trail = exp.audit()
-    rows = []
-    for row in trail[trail["kind"].isin(_EVENTS)].itertuples():
-        detail = next((text for text in (row.arm_name, row.detail) if isinstance(text, str)), "")
-        reason = row.reason if isinstance(row.reason, str) else ""
-        rows.append((str(row.at)[:19], row.kind.replace("_", " "), detail, reason, row.actor))
-    corrections = trail[trail["kind"].isin(_CORRECTIONS)]
-    said: list[Block] = [Heading("Looks, events and deviations"), Paragraph("CONSORT-ACE items 3c, 14c, 17c.")]
-    if rows:
-        said.append(Table(("time (UTC)", "event", "content", "reason", "by"), tuple(rows), wordy=True))
-    else:
-        said.append(Paragraph("No arm was dropped or added, and the experiment was never paused."))
-    counted = ", ".join(f"{int((corrections['kind'] == kind).sum())} {kind}" for kind in _CORRECTIONS)
-    said.append(Paragraph(f"Outcomes or decisions that were corrected or imputed: {counted}."))
-    listed = [
-        (str(row.at)[:19], row.kind, str(row.decision), row.reason if isinstance(row.reason, str) else "", row.actor)
-        for row in corrections.head(50).itertuples()
-    ]
-    if listed:
-        said.append(Table(("time (UTC)", "kind", "decision", "reason", "by"), tuple(listed), wordy=True))
-    return said
-
-
 def _stages(names: list[str], decisions: Any) -> list[Block]:
     """Assignments and outcomes of each quarter of the decisions."""
-    said: list[Block] = [Heading("Allocation over time"), Paragraph("CONSORT-ACE items 8b, 15b.")]
+    said: list[Block] = [Heading("Allocation over time"), items("randomisation", "similarity of stages")]
     carried = decisions[decisions["status"] != "voided"]
     if len(carried) < _STAGES:
         return [*said, Paragraph("There are too few decisions to show stages.")]
@@ -149,7 +141,7 @@ def _estimates(
     columns = ("target", "method", "estimate", f"{100 * level:g} % interval", "p", "effective outcomes")
     said: list[Block] = [
         Heading("Estimates"),
-        Paragraph("CONSORT-ACE items 12b, 17a."),
+        items("statistical methods", "outcomes and estimation"),
         Paragraph(
             "aw-aipw is the planned analysis. naive ignores that the data chose themselves: its interval covers less "
             "than it says and is shown for comparison only."
@@ -167,7 +159,8 @@ def _estimates(
     )
     bounds: list[Block] = [
         Heading("Sensitivity to unknown outcomes"),
-        Paragraph("CONSORT-ACE item 16. Unknown outcomes are left out above, and set to the worst and the best here."),
+        items("numbers analysed"),
+        Paragraph("Unknown outcomes are left out above, and set to the worst and the best here."),
         Table(head, tuple(worst), numbers=(1, 2, 3, 4, 5)) if worst else Paragraph("No estimate could be made."),
     ]
     return said, bounds
@@ -195,9 +188,40 @@ def _sequences(exp: Experiment, names: list[str], pairs: list[tuple[int, int]], 
             rows.append((f"{names[pair[0]]} - {names[pair[1]]}", method, text, found.reason or ""))
     return [
         Heading("Confidence sequences"),
-        Paragraph(f"CONSORT-ACE item 17c. These hold at all looks together with {100 * level:g} % confidence."),
+        items("interim results"),
+        Paragraph(f"These hold at all looks together with {100 * level:g} % confidence."),
         Table(("target", "method", "latest interval", "note"), tuple(rows)),
     ]
+
+
+def _exact_test(exp: Experiment) -> list[Block]:
+    """The exact test where two binary arms are compared, or why there is none."""
+    if len(exp.design.arms) != 2 or not isinstance(exp.design.belief, BetaBernoulli):
+        return []
+    said: list[Block] = [Heading("Exact test"), items("statistical methods", "outcomes and estimation")]
+    try:
+        found = exp.exact_test()
+    except DoubleSamplingError as problem:
+        return [*said, Paragraph(f"There is no exact test: {problem}")]
+    words = (
+        f"That both arms are equal, given how this design allocates: p = {found.p_value:.4f} (two-sided, pooled z "
+        f"statistic {found.statistic:.3f}, {found.states} states with as many successes). It assumes: {found.assumes}"
+    )
+    return [*said, Paragraph(words)]
+
+
+def _scenarios(exp: Experiment) -> dict[str, Sequence[float]]:
+    """Arms as the posterior means have them, and arms that are all alike; nothing for designs with other truths."""
+    design, current = exp.design, exp.state
+    if type(design.belief) not in _MEANS or len(current.arms) != len(design.arms) or not current.outcomes:
+        return {}
+    means = exp.posterior()["mean"].to_numpy()
+    counts = current.belief_state.counts
+    alike = float(counts @ means / counts.sum())
+    return {
+        f"posterior means: {', '.join(f'{mean:.3g}' for mean in means)}": means.tolist(),
+        f"all arms alike: {alike:.3g}": [alike] * means.size,
+    }
 
 
 def _posterior(exp: Experiment) -> list[Block]:

@@ -45,11 +45,13 @@ _HADAD = {
 }
 _ARMS = "220221202222211122221111111222111122211112122222212222222222"
 _REGRET = 2.336
+# of ``small_trial`` at success probabilities 0.3 and 0.6, and of an end of it: by enumerating all its ends
+_SUPERIORITY, _SIZE, _P_VALUE = 0.338776640142, 7.21774506058, 0.00718064155162
 
 
 def checks() -> Iterator[Check]:
     """Yield the checks one by one; an error is a failed check."""
-    for make in (_generator, _probabilities, _estimates, _experiment, _simulation):
+    for make in (_generator, _probabilities, _estimates, _experiment, _simulation, _trial):
         yield from _guarded(make)
 
 
@@ -147,6 +149,35 @@ def _simulation() -> Iterator[Check]:
     )  # fmt: skip
     found = float(data["cumulative_regret"].values.ravel()[-1])
     yield _near("regret of double sampling after 100 decisions", "stored with the package", _REGRET, found, 1e-9)
+
+
+def small_trial() -> Any:
+    """Return a trial of eight participants, all of whose ends can be enumerated."""
+    return ds.Trial(
+        arms=["old", "new"], policy=ds.ThompsonSampling(), allocation=ds.Allocation(floor=0.1), horizon=8,
+        stopping=ds.Stopping(looks=[4, 6, 8], superiority=0.9, inferiority=0.05),
+    )  # fmt: skip
+
+
+def _trial() -> Iterator[Check]:
+    trial, source = small_trial(), "enumeration of all ends"
+    exact = trial.exact([(0.3, 0.6)], equal=False)
+    chance, size = float(exact.probability_superiority[0]), float(exact.expected_size[0])
+    yield _near("P(superiority) of a trial", source, _SUPERIORITY, chance, 1e-9)
+    yield _near("expected size of the trial", source, _SIZE, size, 1e-9)
+    test = trial.exact_test((0, 5), (2, 1), statistic="difference", alternative="greater")
+    yield _near("exact test of the trial", source, _P_VALUE, test.p_value, 1e-9)
+    count = 2000
+    played = trial.simulate([(0.3, 0.6)], realizations=count, seed=1, equal=False)
+    found, error = float(played.probability_superiority[0]), math.sqrt(chance * (1.0 - chance) / count)
+    passed = abs(found - _SUPERIORITY) <= 5.0 * error
+    yield Check(
+        "P(superiority) of the trial, simulated",
+        source,
+        f"{_SUPERIORITY:.3f} ± {5 * error:.3f}",
+        f"{found:.3f}",
+        passed,
+    )
 
 
 def qualify(done: list[Check] | None = None) -> Report:

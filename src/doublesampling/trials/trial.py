@@ -16,13 +16,14 @@ from doublesampling.errors import ArmError, NameTakenError, SettingError
 from doublesampling.given import check_belief, check_policy
 from doublesampling.stopping import Stopping
 from doublesampling.trials import files
+from doublesampling.trials.notebook import TrialView
 
 if TYPE_CHECKING:
     from doublesampling.exact.significance import ExactTest
 
 
 @settings
-class Trial:
+class Trial(TrialView):
     """The design of a trial: arms, belief, policy, allocation, stopping rule, and the largest number of participants.
 
     ``arms`` are names. The belief is BetaBernoulli and the policy DoubleSampling where they are left out. ``horizon``

@@ -1,4 +1,4 @@
-"""The tables of a store. All are append-only except checkpoints, which are a cache, simulations, and the health row.
+"""The tables of a store. All are append-only except caches (checkpoints, sequences), simulations, and the health row.
 
 There are deliberately no foreign keys: PostgreSQL checks them by locking the referenced row, so every ``ask`` would
 lock the row of its experiment. Rows are never deleted, so a reference that was checked stays valid.
@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 VERSION_TABLE = "ds_version"
-HEAD = 5
+HEAD = 6
 """The schema version that this package reads and writes."""
 APPEND_ONLY = (
     "ds_experiments",
@@ -155,6 +155,16 @@ checkpoints = sa.Table(  # the table kept its first name
     sa.Column("state", sa.Text, nullable=False),
     sa.Column("arms", Number, nullable=False),
     sa.Column("decisions", Number, nullable=False),
+    sa.Column("at", Instant, nullable=False),
+)
+
+sequences = sa.Table(  # sums of confidence sequences, one row per contrast and settings
+    "ds_sequences",
+    metadata,
+    sa.Column("experiment", Number, primary_key=True, autoincrement=False),
+    sa.Column("settings", sa.Text, primary_key=True),
+    sa.Column("watermark", Number, nullable=False),
+    sa.Column("summary", sa.Text, nullable=False),
     sa.Column("at", Instant, nullable=False),
 )
 
