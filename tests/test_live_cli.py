@@ -201,7 +201,7 @@ def test_gaussian_designs_run_forward_and_linear_ones_with_their_weights(sqlite_
         characteristics(exp.design, [0.0, 3.0])
     limits = ds.Allocation(fixed={"b": 0.25})
     exp = ds.Experiment.create("x", arms=["a", "b", "c"], belief=ds.Logistic(arms=3, dimension=1), storage=sqlite_url,
-                               policy=ds.ThompsonSampling(), allocation=limits)  # fmt: skip
+                               policy=ds.TopTwo(), allocation=limits)  # fmt: skip
     found = characteristics(exp.design, [[0.0], [0.0], [0.0]], horizon=40, realizations=100)
     error = stats.norm.isf(FALSE_ALARM / 2) / np.sqrt(4000)
     assert found.shares[1][0] == pytest.approx(0.25, abs=error)
