@@ -60,7 +60,10 @@ def play_slowly(trial: Any, truth: list[float], seed: int, realization: int) -> 
                 wanted[active] = belief.marginals(state).only(active).probability_optimal if len(active) > 1 else 1.0
                 which[active] = True
                 shares, renew = assign.shares_within(wanted, limits, which), not trial.allocation.at_looks
-            played.append(assign.draw_arm(shares, words))
+            which = np.isin(np.arange(arms), active)
+            counts = np.bincount(played, minlength=arms)
+            first = assign.burn_in_propensities(counts, which, trial.allocation.burn_in)
+            played.append(assign.draw_arm(shares if first is None else first, words))
         if t >= trial.delay:
             arm = played[t - trial.delay]
             reward = bandit.reward(arm, seed=seed, time=t - trial.delay + 1, realization=realization)

@@ -52,8 +52,13 @@ def close(value, error, other, other_error=0.0):
 
 @pytest.mark.parametrize(
     "trial",
-    [three_arms(), three_arms(control="A", promote=True, delay=0), three_arms(horizon=200, inferiority=0.1, delay=70)],
-    ids=["no control", "promoted", "long delay"],
+    [
+        three_arms(),
+        three_arms(control="A", promote=True, delay=0),
+        three_arms(horizon=200, inferiority=0.1, delay=70),
+        three_arms(allocation=ds.Allocation(floor=0.1, burn_in=30, update="look"), delay=0),
+    ],
+    ids=["no control", "promoted", "long delay", "a look in the burn-in"],
 )
 def test_a_trial_is_what_its_slow_twin_plays(trial):
     truth, many = [0.3, 0.45, 0.5], 12

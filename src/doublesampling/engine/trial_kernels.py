@@ -81,13 +81,15 @@ def trial_kernel(sharing: int, kind: int, form: int, law: int) -> Kernel:
                         break
                     if t < block.horizon:
                         arm = draw_in_burn_in(address, design.burn_in, state.assigned, known.active, space.wanted)
-                        if arm < 0 and design.equal:
+                        if design.equal:
                             share_equally(known.active, state.shares)
-                        elif arm < 0 and at[RENEW] == 1:
+                        elif at[RENEW] == 1 and (arm < 0 or design.at_looks):  # a look renews in a burn-in, too
                             fill_known(law, prior, address, world, known, state, space)
-                            arm = fill_shares_or_choose(
+                            chosen = fill_shares_or_choose(
                                 sharing, kind, form, law, address, policy, known, design.limits, scratch, space
                             )
+                            if arm < 0:
+                                arm = chosen
                             at[RENEW] = 0 if design.at_looks else 1
                             for a in range(known.active.size):
                                 state.shares[a] = space.shares[a]
