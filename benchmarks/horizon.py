@@ -1,6 +1,7 @@
-"""Print the tables of docs/explanation/horizon.md and draw its figure: ``make horizon``, half an hour on two cores.
+"""Print the tables of docs/explanation/horizon.md: ``make horizon``, half an hour on two cores.
 
-``python benchmarks/horizon.py exact long`` runs some sections only; ``--small`` is a rehearsal.
+``python benchmarks/horizon.py exact long`` runs some sections only; ``--small`` is a rehearsal; ``--cuda=F`` plays
+on a GPU with F times as many realizations, computes exact regrets to T = 1500 and draws the figure.
 """
 
 import itertools
@@ -19,9 +20,12 @@ from doublesampling.paper.experiments import SIX_PROBLEMS, bernoulli_problems, l
 from doublesampling.paper.published import KL_EDGES
 
 SMALL = "--small" in sys.argv
+CUDA = next((int(word.removeprefix("--cuda=")) for word in sys.argv if word.startswith("--cuda=")), 0)
+DEVICE = "cuda" if CUDA else "cpu"
 SEED = 5
 FIGURE = Path(__file__).parent.parent / "docs" / "images" / "above_optimum.png"
-EXACT_TIMES = (20, 40) if SMALL else (20, 60, 100, 200)
+EXACT_TIMES = (20, 40) if SMALL else (20, 60, 100, 200) + ((500, 1000, 1500) if CUDA else ())
+GITTINS_TIMES = 4  # of these the index is tabulated for
 
 
 def policies(horizon: int, *, samples: int | None = 1000, bayes_ucb: bool = True) -> dict[str, Any]:
@@ -37,10 +41,10 @@ def policies(horizon: int, *, samples: int | None = 1000, bayes_ucb: bool = True
 
 def play(bandits: Any, horizon: int, realizations: int, *, belief: Any = None, bayes_ucb: bool = True) -> xr.Dataset:
     """Return the regret of every rule at the last step."""
-    repeats = max(realizations // 20, 4) if SMALL else realizations
+    repeats = max(realizations // 20, 4) if SMALL else realizations * max(CUDA, 1)
     return ds.simulate(
         bandits, policies(horizon, bayes_ucb=bayes_ucb), belief=belief, horizon=horizon, realizations=repeats,
-        seed=SEED, times=[horizon], progress=False,
+        seed=SEED, times=[horizon], device=DEVICE, progress=False,
     )  # fmt: skip
 
 
@@ -64,13 +68,12 @@ def exact_regrets() -> dict[str, list[float]]:
     """Return regret over the Bayes-optimal one, by rule and horizon: two Bernoulli arms, uniform priors."""
     found: dict[str, list[float]] = {}
     for horizon in EXACT_TIMES:
-        optimum = ds.bayes_optimal(horizon).regret
-        rules = policies(horizon, samples=None, bayes_ucb=False) | {
-            "Gittins": ds.FiniteHorizonGittins(horizon=horizon),
-            "greedy": ds.Greedy(),
-        }
+        optimum = ds.bayes_optimal(horizon, device=DEVICE).regret
+        rules = policies(horizon, samples=None, bayes_ucb=False) | {"greedy": ds.Greedy()}
+        if horizon in EXACT_TIMES[:GITTINS_TIMES]:
+            rules["Gittins"] = ds.FiniteHorizonGittins(horizon=horizon)
         for name, policy in rules.items():
-            found.setdefault(name, []).append(float(ds.exact_regret(policy, horizon)) / optimum - 1.0)
+            found.setdefault(name, []).append(float(ds.exact_regret(policy, horizon, device=DEVICE)) / optimum - 1.0)
     return found
 
 
@@ -80,8 +83,8 @@ def exact() -> None:
     print("\nExact Bayes regret above the Bayes optimum, two Bernoulli arms, uniform priors\n")
     head("rule", *(f"T = {horizon}" for horizon in EXACT_TIMES))
     for name, values in found.items():
-        row(name, *(f"{100 * value:+.2f} %" for value in values))
-    if not SMALL:
+        row(name, *(f"{100 * value:+.2f} %" for value in values), *[""] * (len(EXACT_TIMES) - len(values)))
+    if CUDA:
         draw(found)
 
 
@@ -93,7 +96,7 @@ def draw(found: dict[str, list[float]]) -> None:
     axes = figure.add_subplot()
     for name, values in found.items():
         if name != "greedy":  # it leaves the axis
-            axes.plot(EXACT_TIMES, 100 * np.array(values), marker="o", label=name)
+            axes.plot(EXACT_TIMES[: len(values)], 100 * np.array(values), marker="o", label=name)
     axes.set(xscale="log", xlabel="decisions T", ylabel="regret above the Bayes optimum, %", ylim=(0, None))
     axes.set_xticks(EXACT_TIMES, [str(horizon) for horizon in EXACT_TIMES])
     axes.minorticks_off()
@@ -107,7 +110,8 @@ def drawn() -> None:
     rng = np.random.default_rng(SEED)
     bandits = [ds.BernoulliBandit(pair.tolist()) for pair in rng.uniform(size=(40 if SMALL else 4000, 2))]
     data = play(bandits, 1500, 16)
-    print("\n4000 two-armed problems drawn from the uniform prior, T = 1500, 16 realizations: mean regret\n")
+    count = data.attrs["realizations"]
+    print(f"\n4000 two-armed problems drawn from the uniform prior, T = 1500, {count} realizations: mean regret\n")
     head("rule", "regret", "against Thompson")
     for name in data.policy.values:
         regret = data.cumulative_regret.sel(policy=name).values[:, 0]
@@ -168,10 +172,26 @@ def many() -> None:
         ("50 Bernoulli arms", arms(50, 20), 1500, 8, None),
         ("linear Gaussian, 2 arms, d = 2", list(linear_problems(equal_entries=False)), 1500, 8, None),
         ("linear Gaussian, 2 arms, d = 10", [ds.LinearGaussianBandit(weights=w.tolist()) for w in wide], 1500, 8, None),
-        ("Gaussian (0, 0.2), noise 1", [ds.GaussianBandit([0.0, 0.2])], 1500, 1000, None),
-        ("Poisson (4, 5), Gamma(1, 1)", [ds.PoissonBandit([4.0, 5.0])], 1500, 1000, ds.GammaPoisson(arms=2, rate=1.0)),
-        ("exponential (1, 1.5)", [ds.ExponentialBandit([1.0, 1.5])], 1500, 400, None),
     ]  # fmt: skip
+    _print_sets([*sets, *SINGLE])
+
+
+def single() -> None:
+    """Print regrets on the single problems of `many` alone, for many realizations on a GPU."""
+    print("\nSingle problems: mean regret\n")
+    head("", "T", "problems", *policies(1), "horizon against Thompson", "anytime against Thompson")
+    _print_sets(SINGLE)
+
+
+SINGLE: list[tuple[str, Any, int, int, Any]] = [
+    ("Gaussian (0, 0.2), noise 1", [ds.GaussianBandit([0.0, 0.2])], 1500, 1000, None),
+    ("Poisson (4, 5), Gamma(1, 1)", [ds.PoissonBandit([4.0, 5.0])], 1500, 1000, ds.GammaPoisson(arms=2, rate=1.0)),
+    ("exponential (1, 1.5)", [ds.ExponentialBandit([1.0, 1.5])], 1500, 400, None),
+]
+
+
+def _print_sets(sets: list[tuple[str, Any, int, int, Any]]) -> None:
+    """Print a row for each set of problems."""
     for name, bandits, horizon, realizations, belief in sets:
         data = play(bandits, horizon, realizations, belief=belief)
         cells = [f"{float(data.cumulative_regret.sel(policy=p).mean()):.2f}" for p in data.policy.values]
@@ -184,7 +204,7 @@ def many() -> None:
 
 if __name__ == "__main__":
     print(time.strftime("%Y-%m-%d"), platform.machine(), "Python", platform.python_version(), "seed", SEED)
-    sections = {section.__name__: section for section in (exact, drawn, divergence, long, many)}
-    chosen = [name for name in sys.argv[1:] if not name.startswith("-")] or list(sections)
+    sections = {section.__name__: section for section in (exact, drawn, divergence, long, many, single)}
+    chosen = [name for name in sys.argv[1:] if not name.startswith("-")] or list(sections)[:-1]
     for name in chosen:
         sections[name]()

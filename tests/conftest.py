@@ -35,29 +35,42 @@ def postgres() -> Iterator[Any]:
             running = server.get_server(folder / "data", cleanup_mode="stop")
         except Exception as problem:
             pytest.skip(f"PostgreSQL did not start: {problem}")
+    # what a killed process has committed is in the kernel's cache; only a machine that fails would need the disk
+    _run_sql(running, "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")
     yield running
     running.cleanup()
     shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.fixture(scope="session")
+def migrations() -> Iterator[None]:
+    """Run the migrations for the first new store of each database; repeat their statements for the others."""
+    from doublesampling.live.stores import upgrade
+    from tests.migrations import RepeatedMigrations
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(upgrade, "migrate", RepeatedMigrations(upgrade.migrate).migrate)
+        yield
+
+
 @pytest.fixture
-def sqlite_url(tmp_path: Path) -> Iterator[str]:
+def sqlite_url(tmp_path: Path, migrations: None) -> Iterator[str]:
     """The URL of a new SQLite store."""
     yield f"sqlite:///{tmp_path / 'trial.db'}"
     _close()
 
 
 @pytest.fixture
-def postgres_url(postgres: Any, request: pytest.FixtureRequest) -> Iterator[str]:
+def postgres_url(postgres: Any, migrations: None, request: pytest.FixtureRequest) -> Iterator[str]:
     """The URL of a new database on the server."""
     import uuid
 
     assert request.node.get_closest_marker("postgres"), "pytest -m 'not postgres' would run this test"
     name = f"ds{uuid.uuid4().hex[:12]}"
-    postgres.psql(f"CREATE DATABASE {name};")
+    _run_sql(postgres, f"CREATE DATABASE {name}")
     yield postgres.get_uri(name)
     _close()
-    postgres.psql(f"DROP DATABASE {name} WITH (FORCE);")
+    _run_sql(postgres, f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -65,6 +78,15 @@ def storage(request: pytest.FixtureRequest) -> str:
     """Both stores, one after the other: one suite for both."""
     url: str = request.getfixturevalue(f"{request.param}_url")
     return url
+
+
+def _run_sql(server: Any, *statements: str) -> None:
+    """Run statements outside a transaction; psql would be a process of its own each time."""
+    import psycopg
+
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        for statement in statements:
+            connection.execute(statement.encode())
 
 
 def _close() -> None:

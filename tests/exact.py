@@ -5,12 +5,11 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy import optimize, stats
+from scipy import optimize, special, stats
 
 from doublesampling.policies import DoubleSampling
 from doublesampling.rules import entry_points
 from doublesampling.rules.laws import BETA
-from tests import oracle
 
 
 def expected_regret(
@@ -64,20 +63,28 @@ def thompson(a0: float, b0: float, a1: float, b1: float, time: int) -> float:
     return _probability(a0, b0, a1, b1)
 
 
+def second_is_the_mode(number: int, share: float, ties: str) -> float:
+    """P(arm 1 is the mode of N candidates of two arms): more than half of them, by SciPy's binomial law."""
+    above = float(stats.binom.sf(number // 2, number, share))
+    even = float(stats.binom.pmf(number // 2, number, share)) if number % 2 == 0 and ties == "random" else 0.0
+    return above + even / 2
+
+
 def double_sampling(policy: DoubleSampling) -> Callable[..., float]:
     """Double sampling: over every count of M, the chance of the mode of N candidates."""
     samples = policy.samples
     assert samples is not None
+    each = np.arange(samples + 1)
+    ways = special.comb(samples, each)
 
     @functools.cache
     def mode(count: int, number: int) -> float:
         p = np.array([1 - count / samples, count / samples])
-        drawn = number or policy.number_of_candidates(p)
-        return float(oracle.mode_propensities(drawn, p, policy.ties)[1])
+        return second_is_the_mode(number or policy.number_of_candidates(p), count / samples, policy.ties)
 
     def chance(a0: float, b0: float, a1: float, b1: float, time: int) -> float:
         best = _probability(a0, b0, a1, b1)
-        counts = stats.binom(samples, best).pmf(np.arange(samples + 1))
+        counts = ways * best**each * (1 - best) ** (samples - each)
         if policy.count == "doubt":
             numbers = [
                 policy.number_of_candidates(np.array([1 - k / samples, k / samples]), time) for k in range(samples + 1)
@@ -97,7 +104,7 @@ def bayes_ucb(ties: str) -> Callable[..., float]:
 
     def chance(a0: float, b0: float, a1: float, b1: float, time: int) -> float:
         level = 1 - 1 / time
-        return _better(stats.beta.ppf(level, a0, b0), stats.beta.ppf(level, a1, b1), ties)
+        return _better(float(special.betaincinv(a0, b0, level)), float(special.betaincinv(a1, b1, level)), ties)
 
     return chance
 
@@ -122,7 +129,7 @@ def top_two(share: float) -> Callable[..., float]:
 
 
 def _divergence(p: float, q: float) -> float:
-    return float(stats.entropy([p, 1 - p], [q, 1 - q]))
+    return float(special.rel_entr(p, q) + special.rel_entr(1 - p, 1 - q))
 
 
 def ucb1_value(mean: float, count: float, best: float, time: int) -> float:

@@ -24,7 +24,7 @@ def probability_optimal(kind: str, parameters: FloatArray) -> FloatArray:
     levels = np.concatenate([10.0 ** np.arange(-15, -1), np.linspace(0.02, 0.5, 9)])
     edges = np.unique(np.concatenate([np.concatenate([law.ppf(levels), law.isf(levels)]) for law in laws]))
     edges = edges[edges >= max(law.ppf(1e-15) for law in laws)]
-    node, weight = np.polynomial.legendre.leggauss(60 if len(laws) < 10 else 16)  # many arms have many panels
+    node, weight = np.polynomial.legendre.leggauss(60 if len(laws) < 10 else 8)  # many arms have many panels
     x = (0.5 * (edges[1:] + edges[:-1])[:, None] + 0.5 * np.diff(edges)[:, None] * node).ravel()
     w = (0.5 * np.diff(edges)[:, None] * weight).ravel()
     below = np.array([law.cdf(x) for law in laws])

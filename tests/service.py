@@ -1,6 +1,7 @@
 """Helpers of the service's tests: an app over a store, a client in the same process, a server in another."""
 
 import contextlib
+import os
 import socket
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from starlette.testclient import TestClient
 from doublesampling.live.stores import open_store
 from doublesampling.service import keys
 from doublesampling.service.app import create_app
+from tests import soak
 
 HERE = "http://localhost"
 
@@ -55,12 +57,41 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def _serve(words: list[str]) -> None:
+    """Run the command in a process that was forked with everything loaded."""
+    from doublesampling.cli.main import main
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.exit(main(words))
+
+
+def start(storage: str, port: int, *options: str) -> Any:
+    """Start a server process that is forked from one that has loaded and compiled everything."""
+    words = ["serve", "--storage", storage, "--port", str(port), *options]
+    process = soak.processes().Process(target=_serve, args=(words,), daemon=True)
+    process.start()
+    return process
+
+
 @contextlib.contextmanager
-def served(storage: str, *options: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
-    """A real server process; its address, and the process."""
+def served(storage: str, *options: str) -> Iterator[tuple[str, Any]]:
+    """A server process of its own; its address, and the process."""
+    port = free_port()
+    process = start(storage, port, *options)
+    try:
+        wait_until_up(f"http://127.0.0.1:{port}", process)
+        yield f"http://127.0.0.1:{port}", process
+    finally:
+        process.terminate()
+        process.join(30)
+
+
+@contextlib.contextmanager
+def served_by_command(storage: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+    """The command as people type it, with what it prints; its address, and the process."""
     port = free_port()
     command = [sys.executable, "-m", "doublesampling.cli.main", "serve", "--storage", storage, "--port", str(port)]
-    process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         wait_until_up(f"http://127.0.0.1:{port}", process)
         yield f"http://127.0.0.1:{port}", process
@@ -69,14 +100,16 @@ def served(storage: str, *options: str) -> Iterator[tuple[str, "subprocess.Popen
         process.communicate(timeout=30)
 
 
-def wait_until_up(address: str, process: "subprocess.Popen[str]", seconds: float = 60.0) -> None:
+def wait_until_up(address: str, process: Any, seconds: float = 60.0) -> None:
+    """Wait for the first answer of a server, or raise RuntimeError where it has ended."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
-        if process.poll() is not None:
-            raise RuntimeError(f"the server ended: {process.communicate()}")
+        ended = process.poll() if isinstance(process, subprocess.Popen) else process.exitcode
+        if ended is not None:
+            raise RuntimeError(f"the server ended with status {ended}")
         with contextlib.suppress(urllib.error.URLError, ConnectionError), urllib.request.urlopen(f"{address}/healthz"):
             return
-        time.sleep(0.1)
+        time.sleep(0.02)
     raise RuntimeError("the server did not come up")
 
 

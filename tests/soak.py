@@ -31,6 +31,24 @@ def create(url: str, name: str = "soak") -> ds.Experiment:
     return ds.Experiment.create(name, arms=ARMS, seed=5, storage=url)
 
 
+def _ask_worker(url: str, name: str, answers: Any) -> None:
+    try:
+        answers.put(ds.Experiment.load(name, storage=url).ask().id)
+    except DoubleSamplingError as problem:
+        answers.put(repr(problem))
+
+
+def ask_elsewhere(url: str, name: str) -> str:
+    """Ask in another process; returns the decision's id, or the error."""
+    context = processes()
+    answers = context.Queue()
+    process = context.Process(target=_ask_worker, args=(url, name, answers), daemon=True)
+    process.start()
+    found = answers.get(timeout=120)
+    process.join()
+    return str(found)
+
+
 def paid(index: int) -> float:
     return float(random.Random(index).random() < 0.4)
 

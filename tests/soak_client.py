@@ -2,20 +2,13 @@
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from typing import Any
 
 import doublesampling as ds
 from tests import soak
-from tests.service import free_port, wait_until_up
-
-
-def start(storage: str, port: int) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "doublesampling.cli.main", "serve", "--storage", storage, "--port", str(port)]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
+from tests.service import free_port, start, wait_until_up
 
 
 class Worker(threading.Thread):
@@ -60,7 +53,7 @@ def kills(storage: str, times: int, workers: int, seconds: float) -> dict[str, A
         for _ in range(times):
             time.sleep(seconds)
             os.kill(server.pid, signal.SIGKILL)
-            server.wait(30)
+            server.join(30)
             server = start(storage, port)
             wait_until_up(address, server, 180.0)
         time.sleep(seconds)
@@ -70,7 +63,7 @@ def kills(storage: str, times: int, workers: int, seconds: float) -> dict[str, A
     finally:
         stop.set()
         server.terminate()
-        server.wait(30)
+        server.join(30)
     acknowledged = {key: value for worker in crowd for key, value in worker.told.items()}
     stored = exp.decisions().set_index("id")["reward"].dropna().to_dict()
     return {

@@ -53,6 +53,15 @@ def test_arms_that_cannot_be_drawn_are_never_played():
     assert mode_propensities(9, np.array([0.0, 1.0]), False).tolist() == [0.0, 1.0]
 
 
+@pytest.mark.parametrize("ties", TIES)
+def test_votes_of_arms_that_cannot_win_are_counted(ties):
+    p = np.array([0.5, 0.05, 0.45])
+    assert not choosing.can_win(200, p[1], p[0], 3)
+    ours = mode_propensities(200, p, TIES[ties])
+    np.testing.assert_allclose(ours, oracle.mode_propensities(200, p, ties), atol=1e-12, rtol=0)
+    assert ours[1] == 0.0
+
+
 @pytest.mark.parametrize("number", [1, 2])
 def test_one_or_two_candidates_with_fair_ties_are_thompson_sampling(number):
     p = np.array([0.1, 0.2, 0.7])

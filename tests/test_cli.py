@@ -192,7 +192,7 @@ def test_policies_with_settings(capsys):
 def test_piped_tables_cut_no_names(capsys):
     """Nothing is folded or cut where the output is no terminal."""
     long = "double-sampling:horizon=20,samples=1000,max_candidates=999"
-    bandit = "bernoulli:0.1234567,0.2345678,0.3456789,0.4567891,0.5678912"
+    bandit = "bernoulli:0.12345678912345,0.23456789123456,0.34567891234567"
     assert main(["simulate", "--bandit", bandit, "--policy", long, "--horizon", "5", "--realizations", "2"]) == 0
     out = capsys.readouterr().out
     assert any(bandit in line and long in line and "±" in line for line in out.splitlines())

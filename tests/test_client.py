@@ -25,7 +25,6 @@ from doublesampling.client import (
     ServiceError,
     UnauthorizedError,
 )
-from doublesampling.live.create_options import CreateOptions
 from doublesampling.service.app import create_app
 from tests.client import connected, new_key, service
 from tests.service import HERE
@@ -48,7 +47,7 @@ class TestInterface:
     def test_every_method_of_an_experiment_exists(self):
         local = {name for name in public(ds.Experiment) if name not in LOCAL_ONLY}
         assert len(local) >= 20
-        assert set(public(RemoteExperiment)) == local | {"status"}
+        assert set(public(RemoteExperiment)) == local | {"status", "looks"}  # looks are inherited there
         assert set(public(AsyncRemoteExperiment)) == set(public(RemoteExperiment))
         assert set(public(AsyncConnection)) == set(public(Connection)) == {"create", "load", "list", "me", "close"}
 
@@ -62,12 +61,9 @@ class TestInterface:
         assert inspect.signature(later) == inspect.signature(remote)
 
     def test_an_experiment_is_created_with_the_same_arguments(self):
-        named = signature(ds.Experiment.create, {"storage", "options", "arms"})  # a trial has no place in a request yet
-        options = {"units", "codes"}
-        assert options == set(CreateOptions.__annotations__) - {"actor", "allocation", "stopping", "design"}
+        named = signature(ds.Experiment.create, {"storage"})
         for kind in (Connection, AsyncConnection):
-            assert signature(kind.create, {"self", "arms", *options}) == named
-            assert options | {"arms"} < set(signature(kind.create, set()))
+            assert signature(kind.create, {"self"}) == named
 
 
 def live(exp: Any) -> list[Any]:
@@ -202,6 +198,40 @@ def test_limits_on_shares_reach_the_service(sqlite_url):
     with service(sqlite_url) as transport, connected(transport, new_key(sqlite_url)) as connection:
         made = connection.create("limited", arms=["a", "b", "c"], seed=3, allocation=limits)
         assert made.summary()["allocation"] == repr(limits)
+
+
+def test_a_trial_reaches_the_service_and_its_looks_come_back(storage):
+    trial = ds.Trial(
+        arms=["a", "b"], policy=ds.ThompsonSampling(), horizon=40, allocation=ds.Allocation(minimum=0.2, update="look"),
+        stopping=ds.Stopping(looks=10, superiority=0.9, control="a"),
+    )  # fmt: skip
+    admin, writer = new_key(storage), new_key(storage, "writer")
+    with service(storage) as transport, connected(transport, admin) as connection:
+        made = connection.create("trial", design=trial, seed=3)
+        same = ds.Experiment.load("trial", storage=storage)
+        assert same.design == ds.Experiment.create("local", design=trial, seed=3, storage=storage).design
+        assert made.summary()["participants"] == 40
+        assert made.looks == []
+        while not (made.looks and made.looks[-1].selected):
+            d = made.ask()
+            made.tell(d.id, float(d.arm))
+        with pytest.raises(errors.StoppedError, match="is superior"):
+            made.ask()
+        assert made.looks == same.looks
+        assert made.looks[0].shares is not None
+        assert made.replay() == same.replay()
+        rule = ds.Stopping(looks=[5, 9], equivalence=0.9, equivalence_margin=0.1, enforce=False)
+        other = connection.create("other", arms=["a", "b"], stopping=rule, participants=9, seed=3)
+        assert other.summary()["stopping"] == repr(rule)
+        for wrong, said in (({"design": trial, "arms": ["a", "b"]}, "part of the design already"),
+                            ({"arms": ["a", "b"], "actor": "me"}, "follows from the key"),
+                            ({"arms": ["a", "b"], "stopping": rule, "participants": 5}, "looks must lie within"),
+                            ({"arms": ["a", "b"], "stoping": rule}, "Did you mean 'stopping'")):  # fmt: skip
+            with pytest.raises(errors.SettingError, match=said):
+                connection.create("wrong", **wrong)
+        blind = connected(transport, writer).load("trial")
+        with pytest.raises(ForbiddenError, match="looks are results"):
+            _ = blind.looks
 
 
 def test_a_key_that_may_not_see_results(sqlite_url):
@@ -365,6 +395,7 @@ def test_asyncio(sqlite_url, tmp_path):
             same_table(await exp.audit(), same.audit())
             same_table(await exp.posterior(), same.posterior())
             assert await exp.summary() == same.summary()
+            assert await exp.looks() == same.looks == []
             assert (await exp.status())["name"] == exp.name == "trial"
             assert (await exp.decision(made[0].id)).unit == "u0"
             assert str(await exp.explain(made[0].id)) == str(same.explain(made[0].id))

@@ -164,9 +164,17 @@ CERTAIN = {
 }
 
 
-@pytest.mark.parametrize("name", CERTAIN)
-@pytest.mark.parametrize("policy", [ds.InformationDirected(), ds.TopTwo(), ds.DoubleSampling()], ids=repr)
-def test_what_is_certain_is_played(name: str, policy: Any) -> None:
+PLAYED: list[Any] = [ds.InformationDirected(), ds.TopTwo(), ds.DoubleSampling()]
+COMPILED_HERE_ONLY = [(PLAYED[1], "2 Beta that forget"), (PLAYED[0], "Gamma"), (PLAYED[1], "inverse Gamma")]
+SURE = [
+    pytest.param(policy, name, marks=pytest.mark.slow if (policy, name) in COMPILED_HERE_ONLY else ())
+    for policy in PLAYED
+    for name in CERTAIN
+]
+
+
+@pytest.mark.parametrize(("policy", "name"), SURE, ids=str)
+def test_what_is_certain_is_played(policy: Any, name: str) -> None:
     """Where the posterior leaves no doubt, rounding must not make one: in the engine as in decide."""
     bandit, known = CERTAIN[name]
     seen = ds.simulate(bandit, [policy], belief=known, horizon=50, realizations=2, seed=1, keep="trajectories",

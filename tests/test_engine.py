@@ -184,7 +184,8 @@ def test_blocks_that_arrive_in_any_order_give_the_same_numbers():
 
 def test_processes_give_the_same_numbers():
     with ProcessPoolExecutor(2) as pool:
-        same(run(LINEAR, EVERY[:3]), run(LINEAR, EVERY[:3], executor=pool))
+        policies = short(EVERY, LINEAR)
+        same(run(LINEAR, policies), run(LINEAR, policies, executor=pool))
 
 
 def test_moments_are_those_of_the_trajectories():
@@ -210,6 +211,7 @@ def test_probabilities_along_a_run_are_exact(theta):
     found = run(
         ds.BernoulliBandit(theta), [ds.DoubleSampling(samples=None)], horizon=1500, realizations=3, keep="trajectories"
     )
+    played, rewards = found.trajectory_arm.values[0, 0].astype(int), found.trajectory_reward.values[0, 0]
     for r in range(3):
         alpha, beta = np.ones(arms), np.ones(arms)
         for t in range(1500):
@@ -217,7 +219,7 @@ def test_probabilities_along_a_run_are_exact(theta):
                 p = entry_points.exact_optimality(BETA, np.column_stack([alpha, beta, np.zeros(arms)]))
                 seen = found.trajectory_probability_optimal.values[0, 0, r, t]
                 np.testing.assert_allclose(seen, p, atol=1e-6)
-            arm, paid = int(found.trajectory_arm[0, 0, r, t]), float(found.trajectory_reward[0, 0, r, t])
+            arm, paid = played[r, t], rewards[r, t]
             alpha[arm] += paid
             beta[arm] += 1 - paid
 
@@ -244,10 +246,10 @@ def test_the_engine_walks_the_steps_that_decide_walks(policy):
     state = belief.prior()
     for t in range(60):
         decision = ds.decide(policy, belief, state, seed=3, time=t + 1)
-        assert decision.arm == int(found.trajectory_arm[0, 0, 0, t])
-        assert decision.candidates == int(found.trajectory_candidates[0, 0, 0, t])
+        assert decision.arm == int(found.trajectory_arm.values[0, 0, 0, t])
+        assert decision.candidates == int(found.trajectory_candidates.values[0, 0, 0, t])
         reward = BERNOULLI.reward(decision.arm, seed=3, time=t + 1)
-        assert reward == float(found.trajectory_reward[0, 0, 0, t])
+        assert reward == float(found.trajectory_reward.values[0, 0, 0, t])
         state = belief.update(state, decision.arm, reward)
 
 

@@ -42,11 +42,14 @@ import doublesampling as ds
 from doublesampling.exact import cuda_kernels as kernels
 one, two, three = np.zeros(1), np.zeros((2, 2)), np.zeros((3, 3, 2))
 policy = ds.DoubleSampling(samples=None, horizon=9)
+index = ds.FiniteHorizonGittins(horizon=9)
 form, settings = policy.rule()
+tabled = settings._replace(table=np.zeros((1, 1)))
 calls = [
     (kernels.improve_kernel(), (2, True, two, one, one, np.zeros(1, np.int8), True)),
     (kernels.edge_kernel(), (2, 2, two, three, three)),
     (kernels.share_kernel(policy.kind, form), (2, two, three, three, settings, one, one)),
+    (kernels.share_kernel(index.kind, index.rule()[0]), (2, two, three, three, tabled, one, one)),
     (kernels.split_kernel(), (2, one, one)),
     (kernels.advance_kernel(), (2, True, one, one, one)),
 ]

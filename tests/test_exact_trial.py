@@ -145,7 +145,8 @@ def test_rejection_rates_of_adaptive_allocation():
     assert "rejection_rate_equal" not in found
 
 
-def test_simulated_trials_agree():
+@pytest.mark.parametrize("realizations", [4000, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_simulated_trials_agree(realizations):
     """The same names, within the Monte Carlo error of every number."""
     trial = Trial(
         arms=ARMS,
@@ -155,7 +156,7 @@ def test_simulated_trials_agree():
         horizon=61,
     )
     thetas = [(0.4, 0.4), (0.3, 0.6)]
-    exact, played = trial.exact(thetas), trial.simulate(thetas, realizations=20_000, seed=3)
+    exact, played = trial.exact(thetas), trial.simulate(thetas, realizations=realizations, seed=3)
     limit = stats.norm.isf(FALSE_ALARM / 2)
     names = [name for name in exact.data_vars if f"{name}_error" in played]
     assert len(names) >= 30

@@ -19,7 +19,7 @@ def check(bandit: Any, belief: Any, policies: list[Any]) -> None:
 
 @pytest.mark.parametrize("case", range(len(golden.CASES)))
 def test_the_engine_plays_what_is_on_file(case: int) -> None:
-    """All policies on Bernoulli arms, some of them on the others."""
+    """All policies on two or three Bernoulli arms, some of them on the others."""
     bandit, belief, policies = golden.CASES[case]
     check(bandit, belief, short(policies, bandit, belief))
 

@@ -179,7 +179,7 @@ def test_voided_decisions_have_used_their_slot(sqlite_url):
         (ds.Allocation(floor=0.4), r"floor can be at most 0\.333"),
         (ds.Allocation(control="control"), "'control', which is none of the 3 arms: 'placebo'"),
         (ds.Allocation(fixed={"placebo": 0.6, "10 mg": 0.4}), "leaves none for '20 mg'"),
-        (ds.Allocation(update="look"), "for simulated trials"),
+        (ds.Allocation(update="look"), "renews shares at looks, and this experiment has none"),
         ({"floor": 0.1}, r"Allocation\(floor=0\.1\)"),
     ],
 )

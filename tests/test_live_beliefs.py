@@ -81,7 +81,13 @@ def walk(exp: ds.Experiment, name: str, dice: random.Random, steps: int) -> None
             exp.drop_arm("b")
 
 
-@pytest.mark.parametrize("name", BELIEFS)
+ON_BOTH = ("beta-per-arm", "linear-forgets", "categorical", "hybrid")  # `make slow` walks all of them on PostgreSQL
+WALKS = [("sqlite", name) for name in BELIEFS] + [
+    pytest.param("postgres", name, marks=() if name in ON_BOTH else pytest.mark.slow) for name in BELIEFS
+]
+
+
+@pytest.mark.parametrize(("storage", "name"), WALKS, indirect=["storage"])
 def test_a_random_life_is_replayed_to_the_bit(storage, name, monkeypatch):
     monkeypatch.setattr(state_cache, "EVERY", 7)  # many snapshots, so that amendments reach behind them
     dice = random.Random(f"{name} {storage[:6]}")

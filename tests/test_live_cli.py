@@ -190,15 +190,33 @@ def test_a_design_runs_forward_with_the_arms_that_are_in(sqlite_url):
     assert main(("experiment", "simulate", "arms", "--truth", "0.1,0.9", "--storage", sqlite_url)) == 1
 
 
-def test_gaussian_designs_run_forward_and_linear_ones_say_no(sqlite_url):
+def test_gaussian_designs_run_forward_and_linear_ones_with_their_weights(sqlite_url, capsys):
     exp = ds.Experiment.create("g", arms=["a", "b"], belief=ds.Gaussian(arms=2, noise=0.5), storage=sqlite_url)
     found = characteristics(exp.design, [0.0, 3.0], horizon=30, realizations=60)
     assert found.failures is None
     assert found.best_arm_wins is not None
     assert found.best_arm_wins[0] > 0.9
     exp = ds.Experiment.create("l", arms=["a", "b"], belief=ds.LinearGaussian(arms=2, dimension=2), storage=sqlite_url)
-    with pytest.raises(SettingError, match=r"ds\.simulate"):
+    with pytest.raises(SettingError, match="a list of 2 weights per arm"):
         characteristics(exp.design, [0.0, 3.0])
+    limits = ds.Allocation(fixed={"b": 0.25})
+    exp = ds.Experiment.create("x", arms=["a", "b", "c"], belief=ds.Logistic(arms=3, dimension=1), storage=sqlite_url,
+                               policy=ds.TopTwo(), allocation=limits)  # fmt: skip
+    found = characteristics(exp.design, [[0.0], [0.0], [0.0]], horizon=40, realizations=100)
+    error = stats.norm.isf(FALSE_ALARM / 2) / np.sqrt(4000)
+    assert found.shares[1][0] == pytest.approx(0.25, abs=error)
+    assert found.failures is not None
+    assert found.failures[0] / 40 == pytest.approx(0.5, abs=error)
+    assert (found.regret[0], found.best_arm_wins) == (0.0, None)
+    words = ("experiment", "simulate", "x", "--truth", "1;0;-1", "--horizon", "20", "--realizations", "20")
+    assert main((*words, "--delay", "3", "--storage", sqlite_url)) == 0
+    assert "1; 0; -1" in capsys.readouterr().out
+    with pytest.raises(SettingError, match=r"trend is for"):
+        characteristics(exp.design, [[0.0], [0.0], [0.0]], trend=0.1)
+    belief = ds.LinearGaussian(arms=2, features=ds.Features(age="number"))
+    exp = ds.Experiment.create("f", arms=["a", "b"], belief=belief, storage=sqlite_url)
+    with pytest.raises(SettingError, match=r"ds\.simulate"):
+        characteristics(exp.design, [[0.0, 3.0], [1.0, 0.0]])
 
 
 def test_importing_stays_light():

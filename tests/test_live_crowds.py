@@ -12,10 +12,10 @@ from tests import soak, soak_replaced
 
 
 def test_a_crowd_loses_nothing_and_counts_nothing_twice(storage):
-    found = soak.crowd(storage, workers=8, rounds=12)
+    found = soak.crowd(storage, workers=6, rounds=8)
     assert found["errors"] == []
-    assert found["acknowledged"] == found["different"] == found["decisions"] == 96
-    assert found["outcomes"] == found["told"] == found["observations"] == 96
+    assert found["acknowledged"] == found["different"] == found["decisions"] == 48
+    assert found["outcomes"] == found["told"] == found["observations"] == 48
     assert found["replay"]
 
 
@@ -27,7 +27,7 @@ def test_of_two_different_tells_one_wins_and_the_other_is_told_so(storage):
 def test_what_was_acknowledged_survives_kill_9(storage, tmp_path):
     folder = tmp_path / "notes"
     folder.mkdir()
-    found = soak.kills(storage, 12, folder, crew=3)
+    found = soak.kills(storage, 6, folder, crew=3)
     assert found["told"] > 0
     assert (found["asked_lost"], found["told_lost"], found["twice"]) == (0, 0, 0)
     assert found["integrity"] == "ok"

@@ -73,8 +73,19 @@ def test_an_own_policy_from_create_to_export(storage: str, policy: Any, tmp_path
     assert stored["policy"]["class"] == f"tests.own_policies:{type(policy).__name__}"
 
 
-@pytest.mark.parametrize("belief", [Growing(3), Counting(3), Sloped(3)], ids=lambda b: type(b).__name__)
-@pytest.mark.parametrize("policy", [None, Softmax()], ids=["ours", "own"])
+REPLAYED = [(policy, belief) for policy in (None, Softmax()) for belief in (Growing(3), Counting(3), Sloped(3))]
+REPLAYS = [("sqlite", *pair) for pair in REPLAYED] + [  # `make slow` replays all of them on PostgreSQL
+    pytest.param("postgres", *pair, marks=pytest.mark.slow if 0 < i < len(REPLAYED) - 1 else ())
+    for i, pair in enumerate(REPLAYED)
+]
+
+
+@pytest.mark.parametrize(
+    ("storage", "policy", "belief"),
+    REPLAYS,
+    indirect=["storage"],
+    ids=lambda v: v if isinstance(v, str) else type(v).__name__,
+)
 def test_an_own_belief_is_replayed_to_the_bit(
     storage: str, belief: Any, policy: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -1,6 +1,7 @@
 """The store itself: nothing can be changed, what was seen is recorded exactly, versions are kept."""
 
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import sqlalchemy as sa
@@ -9,6 +10,7 @@ import doublesampling as ds
 from doublesampling.errors import NameTakenError, NotFoundError, NotOursError, StorageError, TooNewError, TooOldError
 from doublesampling.live.stores import open_store, schema, upgrade
 from doublesampling.live.visibility import Snapshot
+from tests.migrations import RepeatedMigrations
 from tests.test_live_experiment import create
 
 
@@ -309,3 +311,35 @@ def test_the_environment_names_the_store(sqlite_url, monkeypatch):
     monkeypatch.setenv("DOUBLESAMPLING_STORAGE", sqlite_url)
     ds.Experiment.create("trial", arms=["a", "b"])
     assert [e["name"] for e in ds.Experiment.list()] == ["trial"]
+
+
+def test_repeated_migrations_give_the_same_tables_and_another_identity(tmp_path):
+    """The stores of the tests are made so (tests/migrations.py); the first one here by Alembic."""
+    repeated = RepeatedMigrations(lambda connection, _="head": upgrade.migrate(connection, f"{schema.HEAD:04d}"))
+    tables, identities = [], []
+    for name in ("first", "second"):
+        engine = sa.create_engine(f"sqlite:///{tmp_path / name}")
+        with engine.begin() as connection:
+            repeated.migrate(connection)
+            query = "SELECT type, name, sql FROM sqlite_master ORDER BY type, name"
+            tables.append(connection.exec_driver_sql(query).all())
+            identities.append(connection.exec_driver_sql("SELECT identity, incarnation FROM ds_store").one())
+        engine.dispose()
+    assert len(tables[0]) > 30
+    assert tables[0] == tables[1]
+    assert len({each for row in identities for each in row}) == 4
+
+
+def test_a_relative_url_names_a_file_of_the_folder_it_was_opened_in(tmp_path, monkeypatch):
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "first")
+    first = ds.Experiment.create("t", arms=["x", "y"], storage="sqlite:///trial.db")
+    monkeypatch.chdir(tmp_path / "second")
+    second = ds.Experiment.create("t", arms=["x", "y"], storage="sqlite:///trial.db")
+    with ThreadPoolExecutor(4) as pool:  # connections that were opened after the change, too
+        for asked in [pool.submit(first.ask) for _ in range(8)]:
+            asked.result()
+    assert len(first.decisions()) == 8
+    assert len(second.decisions()) == 0
+    assert (tmp_path / "second" / "trial.db").exists()

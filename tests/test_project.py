@@ -42,6 +42,13 @@ def test_decisions_do_not_need_scipy_stats_or_matplotlib():
     assert not {"scipy.stats", "matplotlib"} & set(loaded)
 
 
+def test_a_service_starts_without_matplotlib():
+    pytest.importorskip("fastapi")
+    code = "import sys, doublesampling.service.app; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"scipy.stats", "matplotlib", "dask"} & set(loaded)
+
+
 def test_editing_a_rule_is_seen_by_code_kept_on_disk(tmp_path):
     """Numba alone would go on using machine code of the old rule: its cache does not look at what a function calls."""
     shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))

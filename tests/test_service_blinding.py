@@ -13,6 +13,11 @@ from tests.service import client, problem, trial
 
 UNIFORM = ds.EpsilonGreedy(epsilon=1.0)  # arms at random: what is asked later does not depend on outcomes either
 UNITS = 30
+# looks that see other numbers in both stores: one rule that only advises, and one that always ends the experiment
+RULES = {
+    "advised": ds.Stopping(looks=5, superiority=0.5, inferiority=0.3, enforce=False),
+    "ended": ds.Stopping(looks=[UNITS - 4], superiority=0.34),
+}
 BLIND = {"writer": "ask,tell", "asker": "ask", "teller": "tell", "amender": "ask,tell,amend"}
 
 
@@ -21,8 +26,10 @@ class House:
 
     def __init__(self, url, flip):
         self.url, self.names = url, {}
-        trials = [ds.Experiment.create(name, arms=["a", "b", "c"], policy=UNIFORM, seed=3, storage=url, codes=codes)
-                  for name, codes in (("trial", False), ("coded", ["K1", "K2", "K3"]))]  # fmt: skip
+        trials = [ds.Experiment.create(name, arms=["a", "b", "c"], policy=UNIFORM, seed=3, storage=url, codes=codes,
+                                       stopping=RULES.get(name))
+                  for name, codes in (("trial", False), ("coded", ["K1", "K2", "K3"]), ("advised", False),
+                                      ("ended", False))]  # fmt: skip
         self.headers = {}
         store = open_store(url)
         for name, scopes in BLIND.items():
@@ -60,7 +67,7 @@ def houses(tmp_path_factory):
 
 
 who = st.sampled_from(sorted(BLIND))
-where = st.sampled_from(["trial", "coded"])
+where = st.sampled_from(["trial", "coded", *RULES])
 which = st.integers(0, UNITS + 1)  # the last two: of the other experiment, and of none
 reward = st.sampled_from([0.0, 1.0, 0.5])
 reason = st.sampled_from(["checked", "another"])
@@ -75,7 +82,7 @@ CALLS = st.one_of(
     st.tuples(st.just("own"), who, where, st.sampled_from([None, "u1"]), st.integers(1, 5)),
     st.tuples(st.just("get"), who, where, st.sampled_from(["", "/decisions", "/posterior", "/series", "/health",
               "/sequence", "/report.html", "/replay", "/export.csv", "/decisions/{id}", "/overview", "/audit",
-              "/waiting"]), which),
+              "/waiting", "/summary"]), which),
     st.tuples(st.just("list"), who),
 )  # fmt: skip
 
@@ -87,7 +94,7 @@ def send(house, c, call):
         return c.get("/v1/experiments", headers=headers)
     trial_name, *rest = rest
     address = f"/v1/experiments/{trial_name}"
-    other = {"trial": "coded", "coded": "trial"}[trial_name]
+    other = "trial" if trial_name == "coded" else "coded"
 
     def identity(i):
         made = house.ids[trial_name]
@@ -125,15 +132,35 @@ def send(house, c, call):
     return c.get(address + path.format(id=identity(i)), headers=headers)
 
 
-@hypothesis.settings(
-    max_examples=60, deadline=None, derandomize=True, database=None,
-    suppress_health_check=list(hypothesis.HealthCheck), phases=[hypothesis.Phase.generate],
-)  # fmt: skip
-@hypothesis.given(calls=st.lists(CALLS, min_size=1, max_size=8))
-def test_no_sequence_of_calls_tells_two_stores_apart_that_differ_in_outcomes_only(houses, calls):
-    for call in calls:
-        first, second = (house.plain(send(house, c, call)) for house, c in houses)
-        assert first == second, call
+@pytest.mark.parametrize("examples", [20, pytest.param(60, marks=pytest.mark.slow)])
+def test_no_sequence_of_calls_tells_two_stores_apart_that_differ_in_outcomes_only(houses, examples):
+    @hypothesis.settings(
+        max_examples=examples, deadline=None, derandomize=True, database=None,
+        suppress_health_check=list(hypothesis.HealthCheck), phases=[hypothesis.Phase.generate],
+    )  # fmt: skip
+    @hypothesis.given(calls=st.lists(CALLS, min_size=1, max_size=8))
+    def compare(calls):
+        for call in calls:
+            first, second = (house.plain(send(house, c, call)) for house, c in houses)
+            assert first == second, call
+
+    compare()
+
+
+def test_looks_are_hidden_and_differ(houses):
+    """The property above says something: looks found other things in both stores, and one ended the experiment."""
+    found = [{name: ds.Experiment.load(name, storage=house.url).looks for name in RULES} for house, _ in houses]
+    assert [look.reason for look in found[0]["advised"]] != [look.reason for look in found[1]["advised"]]
+    assert found[0]["ended"][0].reason != found[1]["ended"][0].reason
+    for (house, c), looks in zip(houses, found, strict=True):
+        for name in RULES:
+            for key in BLIND:
+                view = c.get(f"/v1/experiments/{name}", headers=house.headers[key])
+                assert view.json()["looks"] is None
+                assert all(look.reason not in view.text for look in looks[name])
+        refused = c.post("/v1/experiments/ended/decisions", json={}, headers=house.headers["writer"])
+        assert "has ended" in problem(refused, 409, "stopped")
+        assert not any(word in refused.text for word in ("superior", "P(", "Look"))
 
 
 def test_the_value_of_an_outcome_cannot_be_probed(houses):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import doublesampling as ds
 from tests.service import asked, client, make_key, served, trial
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -53,6 +54,11 @@ def open_page(chromium: Any, **settings: Any) -> Iterator[Any]:
     # the browser itself tells of refusals, and of a server that was stopped before the page was closed
     assert not [c for c in complaints if not re.search("status of 4(01|22)|ERR_CONNECTION_REFUSED", c)]
     assert hosts <= {"127.0.0.1", "blob"}, hosts
+
+
+def poll(page: Any) -> None:
+    """Let the page look at once for what others have written: it does when it is shown again, or after seconds."""
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
 
 
 def mean(page: Any, arm: str) -> str:
@@ -128,6 +134,58 @@ def test_limits_are_entered_in_the_form(page, shared):
     expect(page.locator("main")).to_contain_text("Allocation(floor=0.1, control={'placebo': 0.3}, block=10)")
 
 
+def test_a_stopping_rule_is_entered_in_the_form(page, shared):
+    """What is wrong is said beside its field, by the form or by the server; then a trial is made and simulated."""
+    page.goto(f"{shared[0]}/#/new")
+    page.get_by_label("Name").fill("looks")
+    page.get_by_label("Arms").fill("placebo\n10 mg\n20 mg")
+    page.locator("#policy").select_option("ThompsonSampling")
+    page.get_by_text("When to stop").click()
+
+    def refused(name: str, said: str) -> None:
+        page.get_by_role("button", name="Create").click()
+        expect(page.locator(f"#stop-{name}-error")).to_contain_text(said, timeout=PATIENCE)
+        expect(page.locator(f"#stop-{name}")).to_be_focused()
+        expect(page.get_by_role("alert")).to_have_count(2)  # this one, and the empty one of the whole form
+
+    page.get_by_label("Superiority").fill("1.5")
+    refused("looks", "enter how many outcomes")
+    page.get_by_label("Looks", exact=True).fill("20, 40, twenty")
+    refused("looks", 'got "20, 40, twenty"')
+    page.get_by_label("Looks", exact=True).fill("20")
+    refused("superiority", "less than 1")
+    page.get_by_label("Superiority").fill("0.95")
+    page.get_by_label("Inferiority").fill("0.4")
+    refused("inferiority", "must be below 1/3")
+    page.get_by_label("Inferiority").fill("0.02")
+    page.get_by_label("Futility", exact=True).fill("0.99")
+    refused("futility_margin", "needs its margin")
+    page.get_by_label("Futility margin").fill("0")
+    refused("control", "choose it here")
+    page.get_by_label("Compared with").select_option("placebo")
+    page.get_by_label("What looks do").select_option("0")
+    page.get_by_label("Largest number of decisions").fill("10")
+    refused("looks", "at most the horizon, 10")
+    page.get_by_label("Largest number of decisions").fill("60")
+    page.get_by_text("Limits on the shares of arms").click()
+    page.get_by_label("Shares are renewed").select_option("look")
+    page.get_by_role("button", name="Create").click()
+    expect(page.locator("h1")).to_have_text("looks", timeout=PATIENCE)
+    stored = ds.Experiment.load("looks", storage=shared[1]).design
+    assert stored.stopping == ds.Stopping(
+        looks=(20, 40, 60), superiority=0.95, inferiority=0.02, futility=0.99, futility_margin=0.0, control="placebo",
+        enforce=False,
+    )  # fmt: skip
+    assert (stored.participants, stored.allocation) == (60, ds.Allocation(update="look"))
+    page.goto(f"{shared[0]}/#/e/looks/what-if")
+    expect(page.get_by_label("Decisions per trial")).to_have_value("60", timeout=PATIENCE)
+    page.get_by_label("Trials").fill("40")
+    page.get_by_label("Delay").fill("5")
+    page.get_by_role("button", name="Simulate").click()
+    expect(page.locator("#size")).to_contain_text("±", timeout=120_000)
+    expect(page.get_by_role("columnheader", name="Selected")).to_be_visible()
+
+
 def store(page: Any, unit: str, arm: str, value: str) -> None:
     """Read the question, and say yes."""
     dialog = page.get_by_role("dialog")
@@ -139,8 +197,6 @@ def store(page: Any, unit: str, arm: str, value: str) -> None:
 
 def test_an_outcome_is_stored_for_the_unit_that_was_read(page, shared):
     """The list holds still while others ask and tell; a click meant for one patient was stored for another once."""
-    import doublesampling as ds
-
     exp = ds.Experiment.create("wrong-patient", arms=["a", "b"], seed=1, storage=shared[1])
     asked = {f"patient-{i}": exp.ask(unit=f"patient-{i}") for i in range(312, 322)}
     address = shared[0]
@@ -153,6 +209,7 @@ def test_an_outcome_is_stored_for_the_unit_that_was_read(page, shared):
     for i in range(3):  # others ask, and tell of what stands above
         exp.ask(unit=f"newer-{i}")
         exp.tell(asked[f"patient-{312 + i}"].id, 1.0)
+    poll(page)
     expect(page.locator("#n-outcomes")).to_have_text("3", timeout=PATIENCE)
     expect(rows.first).to_contain_text("has an outcome now", timeout=PATIENCE)
     assert [row.split("\n")[0] for row in rows.all_inner_texts()][:10] == list(asked)
@@ -182,8 +239,6 @@ def test_an_outcome_is_stored_for_the_unit_that_was_read(page, shared):
 
 
 def test_an_outcome_is_corrected_from_the_log(page, shared):
-    import doublesampling as ds
-
     exp = ds.Experiment.create("correct", arms=["a", "b"], seed=1, storage=shared[1])
     made = exp.ask(unit="u")
     exp.tell(made.id, 1.0)
@@ -205,8 +260,6 @@ def test_an_outcome_is_corrected_from_the_log(page, shared):
 
 def test_the_gauge_speaks_from_the_propensities(page, shared):
     """With even odds and a horizon it once said "exploiting: sure enough"."""
-    import doublesampling as ds
-
     policy = ds.DoubleSampling(horizon=100)
     exp = ds.Experiment.create("gauge", arms=["a", "b"], policy=policy, seed=1, storage=shared[1])
     address = shared[0]
@@ -214,12 +267,11 @@ def test_the_gauge_speaks_from_the_propensities(page, shared):
     expect(page.locator(".gauge")).to_contain_text("exploring", timeout=PATIENCE)
     expect(page.locator(".progress-row")).to_contain_text("0 of 100 planned decisions")
     exp.add_history(["a"] * 40 + ["b"] * 40, [1] * 36 + [0] * 44)
+    poll(page)
     expect(page.locator(".gauge")).to_contain_text("exploiting: the next unit gets a", timeout=PATIENCE)
 
 
 def test_a_context_is_chosen_and_charts_go_by_date(page, shared):
-    import doublesampling as ds
-
     belief = ds.LinearGaussian(arms=2, dimension=2)
     exp = ds.Experiment.create("context", arms=["a", "b"], belief=belief, seed=1, storage=shared[1])
     for i in range(12):
@@ -283,8 +335,6 @@ def test_the_form_offers_every_belief_and_says_what_is_wrong(page, shared):
 
 
 def test_it_follows_what_others_write(page, shared):
-    import doublesampling as ds
-
     exp = ds.Experiment.create("follow", arms=["a", "b"], seed=1, storage=shared[1])
     address = shared[0]
     page.goto(f"{address}/#/e/follow")
@@ -336,8 +386,15 @@ def test_what_if_shows_its_progress_and_an_answer(page, shared):
     expect(page.locator("#wins")).to_contain_text("%", timeout=120_000)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (1280, "light"),
+        (390, "dark"),
+        pytest.param(1280, "dark", marks=pytest.mark.slow),
+        pytest.param(390, "light", marks=pytest.mark.slow),
+    ],
+)
 def test_it_fits_desk_and_phone_by_day_and_night(chromium, shared, width, scheme, tmp_path):
     arms = (
         ["n" * 500, "several words " * 35 + "end", *(f"arm {i}" for i in range(48))]

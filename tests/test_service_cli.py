@@ -10,7 +10,7 @@ import pytest
 from doublesampling.cli.main import main
 from doublesampling.live.stores import open_store
 from doublesampling.service.access_log import AccessLog
-from tests.service import make_key, served
+from tests.service import make_key, served, served_by_command
 
 
 def command(capsys, *words):
@@ -103,7 +103,7 @@ def test_a_port_that_is_taken_is_refused_in_a_line(capsys, sqlite_url):
 
 
 def test_serve_says_where_it_is_and_that_it_has_no_keys(sqlite_url):
-    with served(sqlite_url) as (address, process):
+    with served_by_command(sqlite_url) as (address, process):
         with urllib.request.urlopen(f"{address}/v1/me") as answer:
             assert json.load(answer)["keyless"]
         process.terminate()

@@ -239,9 +239,8 @@ def test_what_if_is_played_in_the_background(sqlite_url):
 
 def test_pieces_of_a_simulation_make_a_whole():
     """Means and errors of the pieces, put together, are those of all realizations at once."""
-    from types import SimpleNamespace
-
-    from doublesampling.service.routes.simulations import _pooled
+    from doublesampling.live.operating_characteristics import Characteristics
+    from doublesampling.service.simulations import pooled
 
     values = np.random.default_rng(1).gamma(2.0, size=200)
 
@@ -249,13 +248,16 @@ def test_pieces_of_a_simulation_make_a_whole():
         return float(part.mean()), float(part.std(ddof=1) / np.sqrt(part.size))
 
     pieces = [
-        SimpleNamespace(
-            realizations=part.size, horizon=5, best_arm_wins=error(part), regret=error(part), failures=None,
-            failures_of_equal_allocation=None, shares=(error(part),),
+        Characteristics(
+            truth=(0.5,), realizations=part.size, horizon=5, best_arm_wins=error(part), regret=error(part),
+            failures=None, failures_of_equal_allocation=None, shares=(error(part),), size=error(part),
+            ends={"maximum": error(part)}, selected=(error(part),),
         )
         for part in np.split(values, [30, 60, 150])
     ]  # fmt: skip
-    found = _pooled(pieces)
+    found = pooled(pieces)
     assert (found.regret.value, found.regret.error) == pytest.approx(error(values))
     assert found.shares[0] == found.regret
+    assert found.ends == {"maximum": found.regret}
+    assert (found.size, found.selected) == (found.regret, [found.regret])
     assert found.realizations == 200

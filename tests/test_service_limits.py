@@ -14,14 +14,18 @@ import pytest
 import uvicorn
 
 from doublesampling.errors import SettingError
+from doublesampling.service import protocol
 from doublesampling.service.protocol import Connections, Limits, fit_to_files, limited_protocol
 from tests.service import free_port, served
 
 GREETING = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
 
 
+RELEASED = threading.Event()  # requests to /wait,0 are answered when it is set
+
+
 async def echo(scope, receive, send):
-    """An app that reads the body, waits as long as the path says, and answers as many bytes as it says."""
+    """An app that reads the body, waits where the path says so, and answers as many bytes as it says."""
     if scope["type"] == "lifespan":
         return
     body, more = b"", True
@@ -30,19 +34,27 @@ async def echo(scope, receive, send):
         if message["type"] == "http.disconnect":
             return
         body, more = body + message["body"], message["more_body"]
-    seconds, size = (float(part) for part in scope["path"][1:].split(","))
-    await asyncio.sleep(seconds)
+    wait, size = scope["path"][1:].split(",")
+    while wait == "wait" and not RELEASED.is_set():
+        await asyncio.sleep(0.01)
     await send({"type": "http.response.start", "status": 200, "headers": []})
     for _ in range(int(size) // 65536):
         await send({"type": "http.response.body", "body": b"x" * 65536, "more_body": True})
     await send({"type": "http.response.body", "body": b"%d" % len(body)})
 
 
+@pytest.fixture(autouse=True)
+def often(monkeypatch):
+    """Connections past their deadline are looked for every tenth of a second."""
+    monkeypatch.setattr(protocol, "_SWEEP", 0.1)
+
+
 @contextlib.contextmanager
 def limited(app=echo, **limits):
     """A server with these limits in a thread of this process; its port and its table of connections."""
-    protocol, port = limited_protocol(Limits(**limits)), free_port()
-    config = uvicorn.Config(app, port=port, log_level="critical", http=protocol, lifespan="off")
+    RELEASED.clear()
+    kind, port = limited_protocol(Limits(**limits)), free_port()
+    config = uvicorn.Config(app, port=port, log_level="critical", http=kind, lifespan="off")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -50,7 +62,7 @@ def limited(app=echo, **limits):
         until = time.monotonic() + 30
         while not server.started and time.monotonic() < until:
             time.sleep(0.01)
-        yield port, protocol.table
+        yield port, kind.table
     finally:
         server.should_exit = True
         thread.join(20)
@@ -145,11 +157,11 @@ def test_a_body_of_chunk_extensions_is_refused():
 
 @contextlib.contextmanager
 def busy(port, table, count):
-    """Connections with a request under way, which takes two seconds."""
+    """Connections with a request under way, which is answered as soon as RELEASED is set."""
     with contextlib.ExitStack() as opened:
         made = [opened.enter_context(connect(port)) for _ in range(count)]
         for s in made:
-            s.sendall(b"GET /2,0 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            s.sendall(b"GET /wait,0 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         until = time.monotonic() + 20
         while (table.waiting or table.per_address.total() < count) and time.monotonic() < until:
             time.sleep(0.01)
@@ -162,6 +174,7 @@ def test_idle_connections_make_room_and_requests_under_way_are_not_cut_off():
             opened.enter_context(connect(port))
         assert get(port) == 200
         assert table.closed_early >= 80
+        RELEASED.set()
         assert all(until_closed(s).startswith(b"HTTP/1.1 200") for s in working)
 
 
@@ -169,6 +182,7 @@ def test_where_every_connection_is_busy_the_next_is_told_so():
     with limited(connections=3) as (port, table), busy(port, table, 3) as working:
         with connect(port) as s:
             assert until_closed(s).startswith(b"HTTP/1.1 503")
+        RELEASED.set()
         assert all(until_closed(s).startswith(b"HTTP/1.1 200") for s in working)
         assert get(port) == 200
 

@@ -18,7 +18,7 @@ from tests.service import HERE, asked, make_key, trial  # noqa: E402
 from tests.test_service_access import ROUTES  # noqa: E402
 
 CHECKS = [not_a_server_error, content_type_conformance, response_schema_conformance, status_code_conformance]
-EXAMPLES = 60
+EXAMPLES, FEW = 60, 15
 KEY: dict[str, str] = {}
 THERE: dict[str, str] = {}
 
@@ -50,12 +50,13 @@ def without_life(app):
     return plain
 
 
+@pytest.mark.parametrize("examples", [FEW, pytest.param(EXAMPLES, marks=pytest.mark.slow)], ids=["few", "many"])
 @pytest.mark.parametrize(("method", "path"), sorted(ROUTES))
-def test_no_request_breaks_the_server(schema, method, path):
+def test_no_request_breaks_the_server(schema, method, path, examples):
     """Hypothesis is called by hand: the plugin of Schemathesis does not go with every pytest."""
 
     @hypothesis.settings(
-        max_examples=EXAMPLES, deadline=None, derandomize=True, database=None,
+        max_examples=examples, deadline=None, derandomize=True, database=None,
         suppress_health_check=list(hypothesis.HealthCheck), phases=[hypothesis.Phase.generate],
     )  # fmt: skip
     @hypothesis.given(case=schema[path][method].as_strategy())

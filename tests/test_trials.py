@@ -195,7 +195,7 @@ def test_calibration_finds_a_threshold_of_that_error():
     errors = [error for _, error in found.steps]
     below = [error for threshold, error in found.steps if threshold < found.threshold - 0.002]
     assert min(below) > 0.1 >= errors[-1]
-    again = found.trial.simulate([[0.4] * 3, [0.6] * 3], realizations=2000, seed=77, equal=False)
+    again = found.trial.simulate([[0.4] * 3, [0.6] * 3], realizations=1000, seed=77, equal=False)
     worst = int(np.argmax(again.probability_superiority.values))
     close(float(again.probability_superiority[worst]), float(again.probability_superiority_error[worst]), 0.1,
           found.type_1_error_error)  # fmt: skip
@@ -263,7 +263,30 @@ def test_wrong_assumptions_are_refused(truths, given, said):
         three_arms().simulate(truths, **given)
 
 
+def test_two_binary_arms_are_calibrated_exactly():
+    trial = ds.Trial(
+        arms=["old", "new"], policy=ds.ThompsonSampling(), allocation=ds.Allocation(floor=0.2),
+        stopping=ds.Stopping(looks=15, superiority=0.95), horizon=45,
+    )  # fmt: skip
+    nulls = [[0.2, 0.2], [0.5, 0.5], [0.8, 0.8]]
+    found = ds.calibrate(trial, nulls, tolerance=1e-3)
+    assert found.realizations == 0
+    assert found.type_1_error_error == 0.0
+    assert "exact type I error" in str(found)
+    assert found.type_1_error == float(found.trial.exact(nulls, equal=False).probability_superiority.max()) <= 0.05
+    above = [error for threshold, error in found.steps if threshold < found.threshold - found.threshold_error]
+    assert min(above) > 0.05
+    simulated = found.trial.simulate(nulls, realizations=4000, seed=4, equal=False)
+    close(simulated.probability_superiority[1], simulated.probability_superiority_error[1],
+          found.characteristics.probability_superiority[1])  # fmt: skip
+
+
 def test_calibration_refuses_what_it_cannot_do():
+    with pytest.raises(SettingError, match="two arms"):
+        ds.calibrate(three_arms(), [[0.3] * 3], method="exact")
+    binary = ds.Trial(arms=["a", "b"], stopping=ds.Stopping(looks=9, superiority=0.9), horizon=18)
+    with pytest.raises(SettingError, match="know no dropout"):
+        ds.calibrate(binary, [[0.3] * 2], method="exact", dropout=0.1)
     with pytest.raises(SettingError, match="a Trial with a stopping rule"):
         ds.calibrate(three_arms(stopping=None, allocation=None), [[0.3] * 3])
     with pytest.raises(SettingError, match="no futility to calibrate"):

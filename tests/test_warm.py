@@ -13,9 +13,10 @@ from doublesampling.errors import SettingError
 
 def test_every_family_and_policy_has_a_run():
     found = warm.tasks()
-    assert {task.what for task in found} == {"decide", "simulate"}
+    assert {task.what for task in found} == {"decide", "simulate", "trial"}
     assert len({task.name for task in found}) == 9
-    assert len(warm.tasks("decide")) * 2 == len(found)
+    assert len(warm.tasks("decide")) == len(warm.tasks("simulate"))
+    assert {task.name for task in warm.tasks("trial")} == {"two Bernoulli arms", "three Bernoulli arms"}
     with pytest.raises(SettingError, match="what must be one of"):
         warm.tasks("everything")
 
@@ -41,6 +42,27 @@ def test_a_warmed_process_compiles_nothing(tmp_path):
     counts = [compiled(code) for code in (decide, decide, live)]
     assert counts[0] > 0
     assert counts[1:] == [0, 0]
+
+
+@pytest.mark.slow
+def test_a_warmed_process_compiles_no_trial(tmp_path):
+    warmed = (
+        "from doublesampling.warm import Task, compile_task; from doublesampling.rules.cached import compilations;"
+        "compile_task(Task('trial', 'two Bernoulli arms', 1)); print(compilations())"
+    )
+    planned = (
+        "import doublesampling as ds; from doublesampling.rules.cached import compilations;"
+        "t = ds.Trial(arms=['a', 'b'], policy=ds.DoubleSampling(horizon=40), allocation=ds.Allocation(floor=0.2),"
+        " stopping=ds.Stopping(looks=10, superiority=0.97), horizon=40);"
+        "t.simulate([[0.3, 0.5]], realizations=5); print(compilations())"
+    )
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    counts = [
+        int(subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True).stdout)
+        for code in (warmed, planned)
+    ]
+    assert counts[0] > 0
+    assert counts[1] == 0
 
 
 def test_the_command_reports(monkeypatch, capsys):

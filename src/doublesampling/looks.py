@@ -40,7 +40,7 @@ class LookResult:
     look: int
     """Its number, counted from 0."""
     outcome: str
-    """"continue", "superiority", "equivalence" or "futility"."""
+    """"continue", "superiority", "equivalence" or "futility". It is never empty: ask ``stops``, not ``if outcome``."""
     dropped: tuple[int, ...]
     """Arms that this look dropped."""
     active: tuple[int, ...]

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 from doublesampling import checks
 
+KINDS = ("decide", "simulate", "trial")
+_OF_TRIALS = 4  # the first policies: double sampling and Thompson sampling
 _WEIGHTS = [[0.1, 0.2], [0.2, 0.1]]
 
 
@@ -15,7 +17,7 @@ class Task(NamedTuple):
     """A tiny run whose code is compiled by running it."""
 
     what: str
-    """"decide" or "simulate"."""
+    """"decide", "simulate" or "trial"."""
     name: str
     policy: int
 
@@ -59,12 +61,15 @@ def _bandits() -> dict[str, tuple[Any, Any, bool, bool]]:
 
 
 def tasks(what: str = "all") -> list[Task]:
-    """Return what there is to compile: "decide", "simulate" or "all"."""
-    checks.one_of("what", what, ("all", "decide", "simulate"))
+    """Return what there is to compile: "decide", "simulate", "trial" or "all"."""
+    checks.one_of("what", what, ("all", *KINDS))
     found = []
-    for kind in ("decide", "simulate") if what == "all" else (what,):
-        for name, (_, _, linear, counts) in _bandits().items():
-            found += [Task(kind, name, i) for i in range(len(_policies(linear, counts)))]
+    for kind in KINDS if what == "all" else (what,):
+        for name, (bandit, _, linear, counts) in _bandits().items():
+            if kind != "trial":
+                found += [Task(kind, name, i) for i in range(len(_policies(linear, counts)))]
+            elif counts and len(bandit.probabilities) < 4:  # trials of more arms share the code of three
+                found += [Task(kind, name, i) for i in range(_OF_TRIALS)]
     return found
 
 
@@ -79,10 +84,17 @@ def compile_task(task: Task) -> Task:
     try:
         if task.what == "simulate":
             ds.simulate(bandit, policy, horizon=2, realizations=1, device="cpu", progress=False, threads=1)
+        elif task.what == "trial":
+            trial = ds.Trial(
+                arms=[str(arm) for arm in range(belief.arms)], belief=belief, policy=policy,
+                allocation=ds.Allocation(floor=0.1), stopping=ds.Stopping(looks=2, superiority=0.99), horizon=4,
+            )  # fmt: skip
+            trial.simulate([bandit.probabilities], realizations=1, threads=1)
         else:
             contexts = None if context is None else [context]
             state = belief.update(belief.update_in_order(belief.prior(), [1], [1.0], contexts), 0, 1.0, context)
             ds.decide(policy, belief, state, context, seed=1)
+            ds.decide(policy, belief, state, context, seed=1, allocation=ds.Allocation(floor=0.1))
     except DoubleSamplingError:  # a policy that does not suit the belief, or decides in simulations only
         pass
     return task

@@ -21,7 +21,7 @@ FloatArray = NDArray[np.float64]
 
 @settings
 class DirichletCategorical:
-    """Rewards are one of a few ``values``; each arm's probabilities of them have a Dirichlet(concentration) law.
+    """Rewards are one of a few ``values``; the prior of each arm's probabilities is Dirichlet(concentration).
 
     ``concentration`` is one number, one per category, or (arm, category). ``discount`` as in BetaBernoulli. The mean
     value has no density of its own: decisions sample it, as the paper does, and settings that ask for exact
@@ -64,11 +64,11 @@ class DirichletCategorical:
         return np.array(np.broadcast_to(np.asarray(self.concentration), self._shapes["concentration"]))
 
     def prior(self) -> DirichletState:
-        """The state before any observation."""
+        """Return the prior as a state, before any observation."""
         return DirichletState(np.zeros(self.arms, dtype=np.int64), self._prior.copy())
 
     def check_reward(self, reward: object) -> float:
-        """A reward that this belief can absorb."""
+        """Return a reward as a number, or raise RewardError where this belief cannot learn from it."""
         value = checks.real("reward", reward, wanted="one of the values", error=RewardError)
         if value not in self.values:
             raise RewardError(f"reward must be one of {self.values}, got {value:g}. Name every value at the start.")
@@ -77,14 +77,14 @@ class DirichletCategorical:
     def update(
         self, state: DirichletState, arm: int, reward: float, context: ContextLike | None = None
     ) -> DirichletState:
-        """The state after one observation (sequential update)."""
+        """Return the posterior after one observation."""
         checks.no_context(context)
         return self.update_batch(state, [checks.arm_index(arm, self.arms)], [self.check_reward(reward)])
 
     def update_batch(
         self, state: DirichletState, arms: ArrayLike, rewards: ArrayLike, contexts: ContextsLike | None = None
     ) -> DirichletState:
-        """The state after a history (batch update): all of it, or an error and none of it."""
+        """Return the posterior after many observations; if one of them is wrong, nothing is learned."""
         check_state(self, state, DirichletState, self._shapes)
         checks.no_context(contexts)
         played = checks.arm_indices(arms, self.arms)
@@ -99,15 +99,15 @@ class DirichletCategorical:
     def update_in_order(
         self, state: DirichletState, arms: ArrayLike, rewards: ArrayLike, contexts: ContextsLike | None = None
     ) -> DirichletState:
-        """A history, one observation after another: the same state as repeated updates, to the last bit."""
+        """Return the posterior after many observations, learned in order: bit for bit that of repeated updates."""
         return self.update_batch(state, arms, rewards, contexts)
 
     def marginals(self, state: DirichletState, context: ContextLike | None = None) -> DirichletMeans:
-        """The law of each arm's mean value."""
+        """Return the posterior distribution of each arm's mean value."""
         check_state(self, state, DirichletState, self._shapes)
         checks.no_context(context)
         return DirichletMeans(self.many, state.concentration, np.array(self.values))
 
     def state_from_json(self, text: str | bytes) -> DirichletState:
-        """Read a state that ``state.to_json()`` wrote."""
+        """Return the state that ``state.to_json()`` wrote."""
         return state_from_json(text, DirichletState, self._shapes)

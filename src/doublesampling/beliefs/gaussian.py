@@ -51,12 +51,12 @@ class _NormalInverseGamma:
 
     @cached_property
     def known_noise(self) -> FloatArray:
-        """The noise of each arm, nan where it is learned; float array (arm)."""
+        """Return the noise of each arm, nan where it is learned; float array (arm)."""
         return np.ones(self.arms) * (np.nan if self.noise is None else self.noise)
 
     @cached_property
     def anchors(self) -> FloatArray:
-        """How the prior is taught again where a discount forgets, (arm, d + 1, d + 2): rules.posterior.nig_forget."""
+        """Return the pseudo-observations that pull a forgetting posterior to its prior: rules.posterior.nig_forget."""
         arms, size = self._prior_mean.shape
         anchors = np.zeros((arms, size + 1, size + 2))
         # rows x_k with sum x_k x_k^T = (1 - discount) V_0^-1, each paid as the prior mean expects
@@ -79,13 +79,13 @@ class _NormalInverseGamma:
         raise NotImplementedError
 
     def prior(self) -> NormalInverseGammaState:
-        """The state before any observation."""
+        """Return the prior as a state, before any observation."""
         counts, ones = np.zeros(self.arms, dtype=np.int64), np.ones(self.arms)
         mean, root = self._prior_mean.copy(), self._prior_root.copy()
         return NormalInverseGammaState(counts, mean, root, ones * self.alpha, ones * self.beta)
 
     def check_reward(self, reward: object) -> float:
-        """A reward that this belief can absorb."""
+        """Return a reward as a number, or raise RewardError where this belief cannot learn from it."""
         value = checks.real("reward", reward, error=RewardError)
         if abs(value) > HUGE:
             raise RewardError(f"reward must lie within 1e50 of 0, got {value:g}. Choose a larger unit.")
@@ -94,7 +94,7 @@ class _NormalInverseGamma:
     def update(
         self, state: NormalInverseGammaState, arm: int, reward: float, context: ContextLike | None = None
     ) -> NormalInverseGammaState:
-        """The state after one observation (sequential update)."""
+        """Return the posterior after one observation."""
         check_state(self, state, NormalInverseGammaState, self._shapes)
         arm, reward, x = checks.arm_index(arm, self.arms), self.check_reward(reward), self._context(context)
         return self._learn(state, np.array([arm]), np.array([reward]), x[None])
@@ -106,7 +106,7 @@ class _NormalInverseGamma:
         rewards: ArrayLike,
         contexts: ContextsLike | None = None,
     ) -> NormalInverseGammaState:
-        """A history, one observation after another: the same state as repeated updates, to the last bit."""
+        """Return the posterior after many observations, learned in order: bit for bit that of repeated updates."""
         return self._learn(state, *self._history(state, arms, rewards, contexts))
 
     def _history(
@@ -134,7 +134,7 @@ class _NormalInverseGamma:
         rewards: ArrayLike,
         contexts: ContextsLike | None = None,
     ) -> NormalInverseGammaState:
-        """The state after a history (batch update): all of it, or an error and none of it."""
+        """Return the posterior after many observations; if one of them is wrong, nothing is learned."""
         played, paid, x = self._history(state, arms, rewards, contexts)
         if self.discount < 1.0:  # how long ago each reward was matters
             return self._learn(state, played, paid, x)
@@ -149,7 +149,7 @@ class _NormalInverseGamma:
         return NormalInverseGammaState(counts, mean, root, alpha, beta)
 
     def marginals(self, state: NormalInverseGammaState, context: ContextLike | None = None) -> Marginals:
-        """The law of each arm's expected reward at a context: Student t, or normal where the noise is known."""
+        """Return the posterior of each arm's expected reward at a context: Student t, normal where noise is known."""
         check_state(self, state, NormalInverseGammaState, self._shapes)
         x = self._context(context)
         return Marginals(
@@ -157,7 +157,7 @@ class _NormalInverseGamma:
         )
 
     def state_from_json(self, text: str | bytes) -> NormalInverseGammaState:
-        """Read a state that ``state.to_json()`` wrote."""
+        """Return the state that ``state.to_json()`` wrote."""
         return state_from_json(text, NormalInverseGammaState, self._shapes)
 
 
@@ -183,7 +183,7 @@ def least_squares(
 
 @settings
 class LinearGaussian(WithContext, _NormalInverseGamma):
-    """Rewards are x^T w_a plus Gaussian noise; (w_a, sigma_a^2) has a Normal-Inverse-Gamma law.
+    """Linear regression per arm: rewards are x^T w_a plus Gaussian noise; the prior is Normal-Inverse-Gamma.
 
     ``mean`` is u_0: one number, one per dimension, or (arm, dimension). ``covariance`` is V_0, in units of the noise
     variance: one number (times the identity), a matrix, or one matrix per arm. ``noise`` is the standard deviation of

@@ -148,14 +148,14 @@ class HybridLinearGaussian(TakesContext):
         return rows
 
     def prior(self) -> JointState:
-        """The state before any observation."""
+        """Return the prior as a state, before any observation."""
         own = self.arms * len(self._own)
         variances = np.repeat([self.shared_variance, self.own_variance], [self.weights - own, own])
         counts, root = np.zeros(self.arms, dtype=np.int64), np.diag(np.sqrt(variances))
         return JointState(counts, np.zeros(self.weights), root, np.array([self.alpha]), np.array([self.beta]))
 
     def check_reward(self, reward: object) -> float:
-        """A reward that this belief can absorb."""
+        """Return a reward as a number, or raise RewardError where this belief cannot learn from it."""
         value = checks.real("reward", reward, error=RewardError)
         if abs(value) > HUGE:
             raise RewardError(f"reward must lie within 1e50 of 0, got {value:g}. Choose a larger unit.")
@@ -172,14 +172,14 @@ class HybridLinearGaussian(TakesContext):
         return played, paid, self.design_rows(played, self.check_contexts(contexts, played.size))
 
     def update(self, state: JointState, arm: int, reward: float, context: ContextLike | None = None) -> JointState:
-        """The state after one observation."""
+        """Return the posterior after one observation."""
         arm, reward, x = checks.arm_index(arm, self.arms), self.check_reward(reward), self._context(context)
         return self.update_in_order(state, [arm], [reward], x[None])
 
     def update_in_order(
         self, state: JointState, arms: ArrayLike, rewards: ArrayLike, contexts: ContextsLike | None = None
     ) -> JointState:
-        """A history, one observation after another: the same state as repeated updates, to the last bit."""
+        """Return the posterior after many observations, learned in order: bit for bit that of repeated updates."""
         played, paid, rows = self._history(state, arms, rewards, contexts)
         mean, root, alpha, beta = (part.copy() for part in (state.mean, state.root, state.alpha, state.beta))
         one, nothing = np.zeros(played.size, dtype=np.int64), np.zeros((1, 1, 1))
@@ -189,7 +189,7 @@ class HybridLinearGaussian(TakesContext):
     def update_batch(
         self, state: JointState, arms: ArrayLike, rewards: ArrayLike, contexts: ContextsLike | None = None
     ) -> JointState:
-        """The state after a history (batch update): all of it, or an error and none of it."""
+        """Return the posterior after many observations; if one of them is wrong, nothing is learned."""
         played, paid, rows = self._history(state, arms, rewards, contexts)
         mean, root, residual = least_squares(state.mean, state.root, rows, paid)
         counts = state.counts + np.bincount(played, minlength=self.arms)
@@ -207,5 +207,5 @@ class HybridLinearGaussian(TakesContext):
         return JointStudent(self.many, location, scale * (rows @ state.root), float(freedom))
 
     def state_from_json(self, text: str | bytes) -> JointState:
-        """Read a state that ``state.to_json()`` wrote."""
+        """Return the state that ``state.to_json()`` wrote."""
         return state_from_json(text, JointState, self._shapes)

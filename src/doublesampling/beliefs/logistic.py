@@ -21,12 +21,12 @@ FloatArray = NDArray[np.float64]
 
 @settings
 class Logistic(WithContext):
-    """Rewards are 1 with log odds x^T w_a, else 0; w_a has a normal law, N(mean, covariance) at first.
+    """Logistic regression per arm: rewards are 1 with log odds x^T w_a, else 0; the prior of w_a is normal.
 
-    ``mean`` and ``covariance`` as in LinearGaussian, in units of log odds; ``features`` too, for contexts that are
-    records. Each observation is absorbed by Laplace's
-    method: the normal law at the new mode with the curvature found there. It is not conjugate, so the order of a
-    history leaves a small trace, and a batch is absorbed one observation after another.
+    ``mean`` and ``covariance`` of the prior are given as in LinearGaussian, in units of log odds; ``features`` too, for
+    contexts that are records. The posterior is approximated by Laplace's method after each observation: a normal
+    distribution at the new mode with the curvature found there. It is not conjugate, so the order of the observations
+    matters a little, and many observations are learned in order.
 
     >>> belief = Logistic(arms=2, dimension=2)
     >>> state = belief.update(belief.prior(), arm=0, reward=1, context=[1.0, 0.0])
@@ -53,25 +53,25 @@ class Logistic(WithContext):
         return {"counts": (arms,), "mean": (arms, size), "root": (arms, size, size)}
 
     def prior(self) -> NormalState:
-        """The state before any observation."""
+        """Return the prior as a state, before any observation."""
         return NormalState(np.zeros(self.arms, dtype=np.int64), self._prior_mean.copy(), self._prior_root.copy())
 
     def check_reward(self, reward: object) -> float:
-        """A reward that this belief can absorb."""
+        """Return a reward as a number, or raise RewardError where this belief cannot learn from it."""
         value = checks.real("reward", reward, wanted="0 or 1", error=RewardError)
         if value not in (0.0, 1.0):
             raise RewardError(f"reward must be 0 or 1, got {value:g}. For other rewards use LinearGaussian.")
         return value
 
     def update(self, state: NormalState, arm: int, reward: float, context: ContextLike | None = None) -> NormalState:
-        """The state after one observation."""
+        """Return the posterior after one observation."""
         arm, reward, x = checks.arm_index(arm, self.arms), self.check_reward(reward), self._context(context)
         return self.update_batch(state, [arm], [reward], x[None])
 
     def update_batch(
         self, state: NormalState, arms: ArrayLike, rewards: ArrayLike, contexts: ContextsLike | None = None
     ) -> NormalState:
-        """The state after a history, one observation after another: all of it, or an error and none of it."""
+        """Return the posterior after many observations, learned in order; if one is wrong, nothing is learned."""
         check_state(self, state, NormalState, self._shapes)
         played = checks.arm_indices(arms, self.arms)
         paid = check_rewards(rewards, played)
@@ -85,15 +85,15 @@ class Logistic(WithContext):
     def update_in_order(
         self, state: NormalState, arms: ArrayLike, rewards: ArrayLike, contexts: ContextsLike | None = None
     ) -> NormalState:
-        """A history, one observation after another: the same state as repeated updates, to the last bit."""
+        """Return the posterior after many observations, learned in order: bit for bit that of repeated updates."""
         return self.update_batch(state, arms, rewards, contexts)
 
     def marginals(self, state: NormalState, context: ContextLike | None = None) -> Marginals:
-        """The law of each arm's success probability at a context, seen through its log odds."""
+        """Return the posterior of each arm's success probability at a context, as that of its log odds."""
         check_state(self, state, NormalState, self._shapes)
         x, ones = self._context(context), np.ones(self.arms)
         return Marginals(self.law, updates.nig_marginals(state.mean, state.root, ones, ones, ones, x))
 
     def state_from_json(self, text: str | bytes) -> NormalState:
-        """Read a state that ``state.to_json()`` wrote."""
+        """Return the state that ``state.to_json()`` wrote."""
         return state_from_json(text, NormalState, self._shapes)

@@ -124,7 +124,7 @@ class OwnBelief:
         return OwnLaws(self.many, self, state.value, context)
 
     def state_from_json(self, text: str | bytes) -> OwnState:
-        """Read a state that ``state.to_json()`` wrote."""
+        """Return the state that ``state.to_json()`` wrote."""
         try:
             content = json.loads(text)
             counts, value = np.array(content["counts"], dtype=np.int64), content["value"]

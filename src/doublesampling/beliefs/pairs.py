@@ -50,7 +50,7 @@ class Pairs:
         return self.state_kind.names(), updates.learn_one(self.law), *self._prior_pair, self.discount, bounds
 
     def prior(self) -> Any:
-        """The state before any observation."""
+        """Return the prior as a state, before any observation."""
         first, second = self._prior_pair
         return self._state(np.zeros(self.arms, dtype=np.int64), first.copy(), second.copy())
 
@@ -63,15 +63,15 @@ class Pairs:
         check_state(self, state, self.state_kind, self._shapes)
 
     def check_reward(self, reward: object) -> float:
-        """A reward that this belief can absorb."""
+        """Return a reward as a number, or raise RewardError where this belief cannot learn from it."""
         raise NotImplementedError
 
     def _wrong(self, rewards: FloatArray) -> NDArray[np.bool_]:
-        """Which rewards this belief cannot absorb."""
+        """Return which rewards this belief cannot learn from."""
         raise NotImplementedError
 
     def update(self, state: Any, arm: int, reward: float, context: ContextLike | None = None) -> Any:
-        """The state after one observation (sequential update)."""
+        """Return the posterior after one observation."""
         self.check_state(state)
         arm, reward = checks.arm_index(arm, self.arms), self.check_reward(reward)
         checks.no_context(context)
@@ -85,7 +85,7 @@ class Pairs:
     def update_batch(
         self, state: Any, arms: ArrayLike, rewards: ArrayLike, contexts: ContextsLike | None = None
     ) -> Any:
-        """The state after a history (batch update): all of it, or an error and none of it."""
+        """Return the posterior after many observations; if one of them is wrong, nothing is learned."""
         self.check_state(state)
         checks.no_context(contexts)
         played = checks.arm_indices(arms, self.arms)
@@ -100,7 +100,7 @@ class Pairs:
     def update_in_order(
         self, state: Any, arms: ArrayLike, rewards: ArrayLike, contexts: ContextsLike | None = None
     ) -> Any:
-        """A history, one observation after another: the same state as repeated updates, to the last bit."""
+        """Return the posterior after many observations, learned in order: bit for bit that of repeated updates."""
         return self.update_batch(state, arms, rewards, contexts)
 
     def _learn(self, state: Any, arms: NDArray[np.int64], rewards: FloatArray) -> Any:
@@ -109,7 +109,7 @@ class Pairs:
         return self._state(state.counts + np.bincount(arms, minlength=self.arms), first, second)
 
     def marginals(self, state: Any, context: ContextLike | None = None) -> Marginals:
-        """The law of each arm's expected reward."""
+        """Return the posterior distribution of each arm's expected reward."""
         self.check_state(state)
         checks.no_context(context)
         parameters = np.zeros((self.arms, 3))
@@ -118,5 +118,5 @@ class Pairs:
         return Marginals(self.law, parameters)
 
     def state_from_json(self, text: str | bytes) -> Any:
-        """Read a state that ``state.to_json()`` wrote."""
+        """Return the state that ``state.to_json()`` wrote."""
         return state_from_json(text, self.state_kind, self._shapes)

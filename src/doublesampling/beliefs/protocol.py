@@ -47,7 +47,7 @@ class Belief(Protocol[S]):
         """Return the law of each arm's expected reward."""
 
     def state_from_json(self, text: str | bytes) -> S:
-        """Read a state that ``state.to_json()`` wrote."""
+        """Return the state that ``state.to_json()`` wrote."""
 
 
 AnyBelief = Belief[Any]

@@ -243,18 +243,28 @@ def _replay(options: Any) -> int:
     return 0 if found.agrees else 1
 
 
+def _truth(text: str) -> list[Any]:
+    """Return one number per arm; with semicolons, the weights of each arm."""
+    rows = [[float(part) for part in row.split(",")] for row in text.split(";")]
+    return rows if len(rows) > 1 else rows[0]
+
+
 def _simulate(options: Any) -> int:
     from doublesampling.cli.status import show_characteristics
     from doublesampling.live.operating_characteristics import characteristics
 
     design = _load(options).current_design
     try:
-        truths = [[float(part) for part in text.split(",")] for text in options.truth]
+        truths = [_truth(text) for text in options.truth]
     except ValueError:
-        raise SettingError(f"--truth takes numbers such as 0.3,0.5,0.6, got {options.truth}.") from None
+        raise SettingError(
+            f"--truth takes numbers such as 0.3,0.5,0.6, or weights of each arm such as 0.1,0.2;0.4,0, got "
+            f"{options.truth}."
+        ) from None
     found = [
         characteristics(design, truth, horizon=options.horizon, realizations=options.realizations,
-                        seed=options.seed, noise=options.noise)
+                        seed=options.seed, noise=options.noise, delay=options.delay, dropout=options.dropout,
+                        trend=options.trend)
         for truth in truths
     ]  # fmt: skip
     return show(options, [row.to_dict() for row in found], lambda: show_characteristics(wide_console(), design, found))

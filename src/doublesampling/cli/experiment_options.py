@@ -111,7 +111,8 @@ def _add_reading(command: Callable[..., Callable[..., Any]]) -> None:
     command("replay", "recompute every decision from the log")
     add = command("simulate", "simulate the stored design on assumed expected rewards: its operating characteristics")
     add("--truth", action="append", required=True, metavar="T", default=argparse.SUPPRESS,
-        help="expected reward of each arm, such as 0.3,0.5,0.6; repeat for several")  # fmt: skip
+        help="expected reward of each arm, such as 0.3,0.5,0.6 (with contexts: weights, such as 0.1,0.2;0.4,0); "
+        "repeat for several")  # fmt: skip
     add("--horizon", type=int, metavar="N", help="decisions in the trial (default: the policy's horizon, or 500)")
     add("--realizations", type=int, default=1000, metavar="R", help="how many trials to simulate")
     add(
@@ -120,6 +121,10 @@ def _add_reading(command: Callable[..., Callable[..., Any]]) -> None:
         default=1.0,
         help="standard deviation of a Gaussian reward where the design does not set it",
     )
+    add("--delay", type=int, default=0, metavar="D", help="further decisions until an outcome is known")
+    add("--dropout", type=float, default=0.0, metavar="P", help="share of the outcomes that are never known")
+    add("--trend", type=float, default=0.0, metavar="X",
+        help="how far all expected rewards move from the first to the last decision")  # fmt: skip
     add("--seed", type=int, default=1, help="the same seed gives the same numbers")
 
 

@@ -148,7 +148,7 @@ def _add_warm(commands: Any) -> None:
         description="Compile the code of every policy, belief and bandit for this machine and keep it on disk, so that "
         "nobody waits for it later: for container images, servers and classrooms. NUMBA_CACHE_DIR says where.",
     )
-    add("--what", default="all", help="all, decide or simulate")
+    add("--what", default="all", help="all, decide, simulate or trial")
     add("--processes", type=int, metavar="N", help="processes that compile (one for each core)")
 
 

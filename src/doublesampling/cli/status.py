@@ -75,27 +75,42 @@ def show_characteristics(console: Console, design: Design, found: Sequence[Chara
     """Print operating characteristics, a row per assumed truth."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     failing = found[0].failures is not None
-    names = ["truth", "best wins %", "failures" if failing else "regret", *(f"{arm} %" for arm in design.arms)]
-    if failing:
-        names.insert(3, "if equal")
+    ends = [how for how in found[0].ends or {} if how == "maximum" or getattr(design.stopping, how, None) is not None]
+    names = ["truth", "best wins %", *(f"{how} %" for how in ends), *(["size"] if ends else [])]
+    equal = ["if equal"] if found[0].failures_of_equal_allocation is not None else []
+    names += [*(["failures", *equal] if failing else ["regret"]), *(f"{arm} %" for arm in design.arms)]
     for name in names:
         table.add_column(name, justify="left" if name == "truth" else "right", no_wrap=True)
     for row in found:
         loss = row.failures if row.failures is not None else row.regret
-        cells = [", ".join(f"{t:g}" for t in row.truth), _shown(row.best_arm_wins, 100), _shown(loss)]
+        alike = "all equal" if len(set(row.truth)) == 1 else "–"
+        cells = [_truth(row.truth), alike if row.best_arm_wins is None else _shown(row.best_arm_wins, 100)]
+        cells += [_shown(row.ends[how], 100) for how in ends] if row.ends is not None else []
+        cells += [] if row.size is None else [_shown(row.size)]
+        cells.append(_shown(loss))
         if row.failures_of_equal_allocation is not None:
             cells.append(f"{row.failures_of_equal_allocation:.1f}")
         table.add_row(*(Text(cell) for cell in [*cells, *(_shown(share, 100) for share in row.shares)]))
     console.print(table)
+    parts = [part for part in (design.belief, design.policy, design.allocation, design.stopping) if part is not None]
+    how_many = "at most" if ends else "of"
     console.print(
-        f"{found[0].realizations} trials of {found[0].horizon} decisions each, outcomes told at once; "
-        f"{design.belief!r}, {design.policy!r}. The winner is the arm of the highest posterior mean at the end; then "
-        f"{'failures, those of equal allocation,' if failing else 'regret'} and the share of each arm; "
+        f"{found[0].realizations} trials {how_many} {found[0].horizon} decisions each; "
+        f"{', '.join(map(repr, parts))}. The winner is the arm that is selected at the end; then "
+        f"{'how trials end, their size, ' if ends else ''}"
+        f"{'failures' if failing else 'regret'}{', those of equal allocation' if equal else ''} and the share of each "
+        "arm; "
         "± one standard error.",
         style="dim",
         markup=False,
     )
 
 
-def _shown(value: tuple[float, float] | None, times: float = 1.0) -> str:
-    return "all equal" if value is None else f"{times * value[0]:.1f} ± {times * value[1]:.1f}"
+def _truth(truth: Sequence[Any]) -> str:
+    if isinstance(truth[0], (list, tuple)):
+        return "; ".join(", ".join(f"{weight:g}" for weight in weights) for weights in truth)
+    return ", ".join(f"{mean:g}" for mean in truth)
+
+
+def _shown(value: tuple[float, float], times: float = 1.0) -> str:
+    return f"{times * value[0]:.1f} ± {times * value[1]:.1f}"

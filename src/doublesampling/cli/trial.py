@@ -49,7 +49,7 @@ def _calibrate(trial: Trial, options: Any) -> int:
     found = calibrate(
         trial, options.truth, options.alpha, options.parameter, mirror=options.mirror,
         realizations=options.realizations, tolerance=options.tolerance, seed=options.seed, delay=options.delay,
-        dropout=options.dropout, trend=options.trend,
+        dropout=options.dropout, trend=options.trend, method=options.method,
     )  # fmt: skip
     console = open_console()
     if out is not None:

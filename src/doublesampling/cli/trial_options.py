@@ -44,3 +44,4 @@ def add_trial(commands: Any, run: Callable[[argparse.Namespace], int], help_form
     made.add_argument("--parameter", default="superiority", help="superiority, equivalence or futility")
     made.add_argument("--mirror", action="store_true", help="keep inferiority at 1 - superiority")
     made.add_argument("--tolerance", type=float, default=1e-4, help="how finely the threshold is sought")
+    made.add_argument("--method", default="auto", help="exact, simulate, or auto: exact for two binary arms")

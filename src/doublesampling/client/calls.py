@@ -18,6 +18,7 @@ from doublesampling.errors import ContextError, RewardError, SettingError
 from doublesampling.live.changes import arm_index
 from doublesampling.live.design import check_reason, check_text
 from doublesampling.live.explain import Explanation
+from doublesampling.live.queries.looks import LookRecord
 from doublesampling.live.queries.revisions import check_id
 from doublesampling.live.records import Outcome, Receipt
 from doublesampling.live.replay import Replay
@@ -208,6 +209,11 @@ def status(name: str) -> Call[dict[str, Any]]:
 def _named(found: dict[str, Any]) -> dict[str, Any]:
     assert isinstance(found["name"], str)
     return {**found, "created_at": parse_time(found["created_at"]).isoformat()}
+
+
+def looks(name: str) -> Call[Sequence[LookRecord]]:
+    """Return the request for the looks of an experiment."""
+    return Call(method="GET", path=experiment_path(name), headers=FRESH, parse=lambda found, _: parsing.looks(found))
 
 
 def summary(name: str) -> Call[dict[str, Any]]:

@@ -2,13 +2,14 @@
 
 import ssl
 from collections.abc import Generator, Sequence
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from doublesampling.allocation import Allocation
 from doublesampling.client import calls, creating
 from doublesampling.client.aio import AsyncRemoteExperiment
 from doublesampling.client.experiment import RemoteExperiment
 from doublesampling.client.transport import AsyncSender, ConnectionSettings, Sender
+from doublesampling.live.create_options import CreateOptions
 
 
 class Connection:
@@ -27,16 +28,19 @@ class Connection:
         self,
         name: str,
         *,
-        arms: Sequence[str],
+        arms: Sequence[str] | None = None,
         belief: Any = None,
         policy: Any = None,
         seed: int | None = None,
         allocation: Allocation | None = None,
-        units: str = "once",
-        codes: bool | Sequence[str] = False,
+        **options: Unpack[CreateOptions],
     ) -> RemoteExperiment:
-        """Create an experiment, with a belief and a policy of this package. It needs a key with the scope admin."""
-        call = creating.create(name, arms, belief, policy, allocation, seed=seed, units=units, codes=codes)
+        """Create an experiment, with a belief and a policy of this package. It needs a key with the scope admin.
+
+        Options are those of ``ds.Experiment.create``, ``design=`` a ``ds.Trial`` among them.
+        """
+        parts = {"arms": arms, "belief": belief, "policy": policy, "allocation": allocation}
+        call = creating.create(name, parts, seed, options)
         return RemoteExperiment(self._sender, self._sender.send(call)["name"])
 
     def load(self, name: str) -> RemoteExperiment:
@@ -75,16 +79,19 @@ class AsyncConnection:
         self,
         name: str,
         *,
-        arms: Sequence[str],
+        arms: Sequence[str] | None = None,
         belief: Any = None,
         policy: Any = None,
         seed: int | None = None,
         allocation: Allocation | None = None,
-        units: str = "once",
-        codes: bool | Sequence[str] = False,
+        **options: Unpack[CreateOptions],
     ) -> AsyncRemoteExperiment:
-        """Create an experiment, with a belief and a policy of this package. It needs a key with the scope admin."""
-        call = creating.create(name, arms, belief, policy, allocation, seed=seed, units=units, codes=codes)
+        """Create an experiment, with a belief and a policy of this package. It needs a key with the scope admin.
+
+        Options are those of ``ds.Experiment.create``, ``design=`` a ``ds.Trial`` among them.
+        """
+        parts = {"arms": arms, "belief": belief, "policy": policy, "allocation": allocation}
+        call = creating.create(name, parts, seed, options)
         return AsyncRemoteExperiment(self._sender, (await self._sender.send(call))["name"])
 
     async def load(self, name: str) -> AsyncRemoteExperiment:

@@ -8,7 +8,8 @@ from typing import Any
 from doublesampling.client import parsing
 from doublesampling.client.calls import FRESH, Call, check_name, experiment_path
 from doublesampling.errors import SettingError
-from doublesampling.live.design import Design, make_design
+from doublesampling.live.create_options import CreateOptions, collect_design
+from doublesampling.live.design import Design
 from doublesampling.live.own_classes import show
 
 
@@ -26,9 +27,7 @@ def list_experiments() -> Call[Sequence[dict[str, Any]]]:
     return Call(method="GET", path="/v1/experiments", parse=lambda found, _: parsing.experiment_names(found))
 
 
-def create(
-    name: object, arms: Any, belief: Any, policy: Any, allocation: object, *, seed: object, units: object, codes: Any
-) -> Call[dict[str, Any]]:
+def create(name: object, parts: dict[str, Any], seed: int | None, options: CreateOptions) -> Call[dict[str, Any]]:
     """Return the request for a new experiment. Its design is checked here, as ``Experiment.create`` does.
 
     A seed is drawn here where none is given. An experiment of this name with this seed and design is the one that an
@@ -36,7 +35,9 @@ def create(
     """
     called = check_name(name)
     drawn = secrets.randbits(63) if seed is None else seed
-    design = make_design(arms, belief, policy, drawn, units, codes, allocation)
+    if options.get("actor") is not None:
+        raise SettingError("actor follows from the key of the connection. Leave it out.")
+    design = collect_design(parts, drawn, options)
     if design.has_own_classes:
         raise SettingError(
             "A belief or policy of your own cannot be sent to a service, which has no code for it. Create the "
@@ -44,11 +45,12 @@ def create(
         )
     stored = json.loads(design.to_json())
     stored["belief"]["settings"].pop("arms")
-    parts = {what: {"kind": stored[what]["class"], "settings": stored[what]["settings"]}
-             for what in ("belief", "policy")}  # fmt: skip
-    body = {"name": called, "arms": stored["arms"], **parts, "seed": stored["seed"], "units": stored["units"],
+    components = {what: {"kind": stored[what]["class"], "settings": stored[what]["settings"]}
+                  for what in ("belief", "policy")}  # fmt: skip
+    codes = options.get("codes", False)
+    body = {"name": called, "arms": stored["arms"], **components, "seed": stored["seed"], "units": stored["units"],
             "codes": codes if isinstance(codes, bool) else stored.get("codes", False),
-            "allocation": stored.get("allocation")}  # fmt: skip
+            **{part: stored.get(part) for part in ("allocation", "stopping", "participants")}}  # fmt: skip
     recover: Call[dict[str, Any] | None] = Call(
         method="GET",
         path=experiment_path(called, "summary"),
@@ -61,7 +63,7 @@ def create(
 def _is_same(found: dict[str, Any], design: Design) -> bool:
     """Return whether the summary of an experiment is that of this design, to which arms may have been added."""
     arms = [arm["name"] for arm in found["arms"][: len(design.arms)]]
-    limits = None if design.allocation is None else repr(design.allocation)
-    same = (list(design.arms), design.seed, design.units, show(design.belief), show(design.policy), limits)
-    settings = (found["seed"], found["units"], found["belief"], found["policy"], found["allocation"])
-    return (arms, *settings) == same
+    limits, rule = (None if part is None else repr(part) for part in (design.allocation, design.stopping))
+    same = (list(design.arms), design.seed, design.units, show(design.belief), show(design.policy), limits, rule)
+    settings = (found[name] for name in ("seed", "units", "belief", "policy", "allocation", "stopping", "participants"))
+    return (arms, *settings) == (*same, design.participants)

@@ -11,6 +11,7 @@ from doublesampling.client.paging import AuditPages, DecisionPages
 from doublesampling.client.transport import Sender
 from doublesampling.features import ContextLike, ContextsLike
 from doublesampling.live.explain import Explanation
+from doublesampling.live.queries.looks import LookRecord
 from doublesampling.live.records import Outcome, Receipt
 from doublesampling.live.replay import Replay
 
@@ -138,6 +139,11 @@ class RemoteExperiment:
     def posterior(self, context: ContextLike | None = None) -> "pd.DataFrame":
         """Return the posterior of each arm: mean, sd, 95 % interval, probability of being the best, observations."""
         return self._sender.send(calls.posterior(self._name, context))
+
+    @property
+    def looks(self) -> Sequence[LookRecord]:
+        """The looks of the stopping rule that were made, each with its probabilities, thresholds and verdict."""
+        return self._sender.send(calls.looks(self._name))
 
     def status(self) -> dict[str, Any]:
         """Return the status of the experiment as every key may see it; ``results`` is None for blind keys."""

@@ -2,17 +2,19 @@
 
 import json
 import math
+from dataclasses import fields
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from doublesampling.client.errors import ServiceError
+from doublesampling.client.errors import ForbiddenError, ServiceError
 from doublesampling.client.records import BlindOutcome, BlindReceipt, parse_time
 from doublesampling.decision import Address
 from doublesampling.errors import ContextError
 from doublesampling.live.explain import Explanation
 from doublesampling.live.queries.audit import AuditEntry, entries_to_frame
+from doublesampling.live.queries.looks import LookRecord
 from doublesampling.live.records import Outcome, Receipt
 from doublesampling.live.replay import Replay
 
@@ -68,6 +70,18 @@ def summary(found: dict[str, Any]) -> dict[str, Any]:
     return {**found, "created_at": parse_time(found["created_at"]).isoformat()}
 
 
+def looks(found: dict[str, Any]) -> list[LookRecord]:
+    """Return the looks of an experiment from its status."""
+    if found["looks"] is None and found["results"] is None:
+        raise ForbiddenError("This key may not see results, and looks are results. Use a key with the scope read.")
+    made = []
+    for each in found["looks"] or []:
+        lists = {name: tuple(each[name]) for name in ("dropped", "remaining")}
+        plain = {part.name: each[part.name] for part in fields(LookRecord) if part.name in each}
+        made.append(LookRecord(**{**plain, **lists, "at": parse_time(each["at"])}))
+    return made
+
+
 def posterior(found: dict[str, Any], asked: bool) -> "pd.DataFrame":
     """Return the posterior of each arm as a table; numbers that JSON does not have, such as infinity, are nan."""
     import pandas as pd
@@ -118,7 +132,9 @@ def replay(found: dict[str, Any]) -> Replay | None:
         return None
     if found["status"] == "failed":
         raise ServiceError("The replay failed on the server; see its log.", code="internal")
-    return Replay(int(found["decisions"]), int(found["different"]), tuple(found["differences"]))
+    return Replay(
+        int(found["decisions"]), int(found["different"]), tuple(found["differences"]), int(found.get("looks") or 0)
+    )
 
 
 def experiment_names(found: dict[str, Any]) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from doublesampling.engine.blocks import Block, Moments
 from doublesampling.engine.cuda_kernels import WARP, Launch, Sizes, Sums, add_up_warps, cuda_kernel
+from doublesampling.engine.devices import quiet_launches
 from doublesampling.engine.families import FAMILIES
 from doublesampling.engine.packed import PackedPolicy, PackedProblem
 from doublesampling.engine.plan import Plan
@@ -103,6 +104,7 @@ def play_group(plan: Plan, group: list[int], policy: int, first: int, count: int
     return _to_host(total), _to_host(results.final)
 
 
+@quiet_launches()
 def play_all(plan: Plan) -> list[list[Moments]]:
     """Play every problem and policy, in launches whose results fit."""
     moments = [[Moments() for _ in plan.policies] for _ in plan.problems]

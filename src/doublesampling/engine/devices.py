@@ -1,6 +1,9 @@
 """Which devices there are."""
 
+import contextlib
 import functools
+import warnings
+from collections.abc import Iterator
 
 from doublesampling.errors import missing_extra
 
@@ -19,3 +22,11 @@ def cuda_problem() -> str:
     if not cuda.is_available():  # type: ignore[no-untyped-call]
         return "device='cuda' needs an NVIDIA GPU and its driver, and none was found. Use device='cpu' or 'auto'."
     return ""
+
+
+@contextlib.contextmanager
+def quiet_launches() -> Iterator[None]:
+    """Silence Numba's advice about small grids: the size of a launch is that of the user's question."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*Grid size .* under-utilization")
+        yield

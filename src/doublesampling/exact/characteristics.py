@@ -97,18 +97,29 @@ class Characteristics:
         self._limit = special.ndtri(1.0 - 0.5 * self.alpha)
         gaps = np.round(self.thetas[:, 1] - self.thetas[:, 0], 12)
         self._gaps, self._of_gap = np.unique(gaps, return_inverse=True)
+        # a grid of pairs has few probabilities per arm: sums over an arm are made once for each
+        self._values, self._places = zip(
+            *(np.unique(self.thetas[:, a], return_inverse=True) for a in (0, 1)), strict=True
+        )
+        self._ratios: dict[tuple[int, int], FloatArray] = {}
+
+    def _ratio(self, arm: int, count: int) -> FloatArray:
+        """Return ratio_of_theta for the distinct probabilities of an arm, float array (probability, successes)."""
+        if (arm, count) not in self._ratios:
+            self._ratios[arm, count] = ratio_of_theta(self._values[arm], count)
+        return self._ratios[arm, count]
 
     def add(self, n1: int, n2: int, weight: FloatArray, outcome: int, selected: FloatArray) -> None:
         """Add states of one block that end with an outcome; weight (s1, s2) under uniform priors, 0 where they do not.
 
         selected : float array (s1, s2), 1 where the second arm is selected and 0.5 for a draw.
         """
-        first, second = ratio_of_theta(self.thetas[:, 0], n1), ratio_of_theta(self.thetas[:, 1], n2)
+        first, second, pair = self._ratio(0, n1), self._ratio(1, n2)[self._places[1]], self._places[0]
         s1, s2 = np.arange(n1 + 1.0), np.arange(n2 + 1.0)
         time = float(n1 + n2)
-        beside = product(first, weight)
+        beside = product(first, weight)[pair]
         mass = (beside * second).sum(axis=1)
-        chosen = (product(first, weight * selected) * second).sum(axis=1)
+        chosen = (product(first, weight * selected)[pair] * second).sum(axis=1)
         self.outcomes[:, outcome, 0] += mass - chosen
         self.outcomes[:, outcome, 1] += chosen
         self.size += time * mass
@@ -116,7 +127,7 @@ class Characteristics:
         for arm, count in ((0, n1), (1, n2)):
             self.played[:, arm] += count * mass
             self.share[:, arm] += count / time * mass
-        along, twice = product(first * s1, weight), product(first * s1**2, weight)
+        along, twice = product(first * s1, weight)[pair], product(first * s1**2, weight)[pair]
         of_first = [(part * second).sum(axis=1) for part in (along, twice)]
         of_second = [(beside * second) @ power for power in (s2, s2**2)]
         for arm, count, (one, square) in ((0, n1, of_first), (1, n2, of_second)):
@@ -127,7 +138,8 @@ class Characteristics:
                 self.rate_squared[:, arm] += square / count**2
         if n1 == 0 or n2 == 0:
             return
-        self.rejected += (product(first, weight * (np.abs(z_statistic(n1, n2)) > self._limit)) * second).sum(axis=1)
+        extreme = np.abs(z_statistic(n1, n2)) > self._limit
+        self.rejected += (product(first, weight * extreme)[pair] * second).sum(axis=1)
         self.compared += mass
         self.effect += of_second[0] / n2 - of_first[0] / n1
         self.effect_squared += of_first[1] / n1**2 + of_second[1] / n2**2 - 2.0 * (along * second) @ s2 / (n1 * n2)
@@ -135,7 +147,7 @@ class Characteristics:
         for place, gap in enumerate(self._gaps):
             which = np.flatnonzero(self._of_gap == place)
             inside = weight * (np.abs(difference - gap) <= half)
-            self.covered[which] += (product(first[which], inside) * second[which]).sum(axis=1)
+            self.covered[which] += (product(first[pair[which]], inside) * second[which]).sum(axis=1)
 
 
 def describe(sums: Characteristics, reference: int) -> dict[str, tuple[Any, FloatArray]]:

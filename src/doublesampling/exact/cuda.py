@@ -6,7 +6,7 @@ import numpy as np
 from numba import cuda
 from numpy.typing import NDArray
 
-from doublesampling.engine.devices import cuda_problem
+from doublesampling.engine.devices import cuda_problem, quiet_launches
 from doublesampling.errors import SettingError
 from doublesampling.exact.cuda_kernels import (
     advance_kernel,
@@ -55,6 +55,7 @@ def _grid(time: int, mirrored: bool, columns: bool) -> tuple[Any, int]:
     return (-(-widest // _THREADS), blocks), _THREADS
 
 
+@quiet_launches()
 def optimal(horizon: int, prior: FloatArray, keep: int) -> tuple[float, list[ByteArray]]:
     """Return the value at the start, and the best arms of the first layers: see optimal.bayes_optimal."""
     mirrored = exchangeable(prior)
@@ -78,6 +79,7 @@ def optimal(horizon: int, prior: FloatArray, keep: int) -> tuple[float, list[Byt
     return float(_on_host(after[:1])[0]), decisions[::-1]
 
 
+@quiet_launches()
 def run(forward: Forward) -> StateLaw:
     """Return the law of the state at the horizon: see Forward.run."""
     mirrored, horizon = forward.mirrored, forward.horizon

@@ -19,7 +19,7 @@ from doublesampling.errors import (
     VoidedError,
 )
 from doublesampling.live.contexts import context_to_json
-from doublesampling.live.deciding import decide_at, limits_within
+from doublesampling.live.deciding import decide_next
 from doublesampling.live.design import normalized
 from doublesampling.live.looking import LookDueError, is_due, look_where_due
 from doublesampling.live.queries.idempotency import EarlierDecisions, find_earlier
@@ -179,18 +179,8 @@ class _AskTransaction:
     def _row(self, request: Request, number: int, position: int) -> dict[str, Any]:
         session, current = self.session, self.current
         time = current.decisions + 1 + position
-        made = decide_at(
-            session.design.policy,
-            current.belief,
-            current.belief_state,
-            current.active,
-            session.design.check_context(request.context),
-            seed=session.design.seed,
-            number=number,
-            time=time,
-            played=current.played,
-            within=limits_within(session.design, current.arms, current.active, self.past),
-        )
+        context = session.design.check_context(request.context)
+        made = decide_next(session.design, current.basis, context, self.past, number=number, time=time)
         once = session.design.units == "once"
         return {
             "id": secrets.token_hex(10),

@@ -2,18 +2,83 @@
 
 import hashlib
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from doublesampling.assignment import Assignment, Participants, Past
 from doublesampling.beliefs.marginals import address_words
 from doublesampling.decision import Address, Decision, draw_again, make_decision
 from doublesampling.errors import RewardError
 from doublesampling.evidence import BeliefEvidence, Played
-from doublesampling.live.design import Design
+from doublesampling.live.design import Design, resize_belief
 from doublesampling.live.own_classes import is_own, make_anew, own_code
 from doublesampling.live.played import fold_belief, split
+
+_AT_LOOKS = 2**62
+"""The decisions of the policy at looks have random addresses of their own: numbers that no other decision has."""
+
+
+class Known(NamedTuple):
+    """What a decision or a look is made from."""
+
+    arms: tuple[str, ...]
+    active: tuple[int, ...]
+    looks: tuple[dict[str, Any], ...]
+    """The content of the looks before it."""
+    belief: Any
+    state: Any
+    """The belief's state."""
+    played: Played | None
+
+
+def decide_next(design: Design, known: Known, context: Any, past: Past | None, *, number: int, time: int) -> Decision:
+    """Return the decision with this number, as the design says: by the policy, or from the shares of the last look."""
+    within = limits_within(design, known.arms, known.active, past)
+    if within is None or not within.allocation.at_looks:
+        return decide_at(
+            design.policy, known.belief, known.state, known.active, context,
+            seed=design.seed, number=number, time=time, played=known.played, within=within,
+        )  # fmt: skip
+    return draw_again(replace(_since_last_look(design, known), address=Address(design.seed, 0, number, time)), within)
+
+
+def _since_last_look(design: Design, known: Known) -> Decision:
+    """Return the policy's decision at the last look, or from the prior where there was none; arms may be new since."""
+    stored = next((look["policy"] for look in reversed(known.looks) if look["policy"] is not None), None)
+    if stored is None:
+        return decide_at_look(design, prior_basis(design, known.arms, known.active), time=1)
+
+    def padded(name: str, kind: type) -> Any:
+        values: NDArray[Any] = np.array(stored[name], dtype=kind)
+        return np.pad(values, (0, len(known.arms) - values.size))
+
+    return Decision(
+        int(np.argmax(padded("propensities", float))),
+        padded("probability_optimal", float),
+        stored["candidates"],
+        padded("votes", np.int64),
+        padded("propensities", float),
+        Address(design.seed, 0, 0, 1),
+        design.policy,
+    )
+
+
+def decide_at_look(design: Design, known: Known, *, time: int) -> Decision:
+    """Return the policy's decision after these looks, whose propensities are the shares until the next one."""
+    return decide_at(
+        design.policy, known.belief, known.state, known.active, None,
+        seed=design.seed, number=_AT_LOOKS + len(known.looks), time=time, played=known.played,
+    )  # fmt: skip
+
+
+def prior_basis(design: Design, arms: tuple[str, ...], active: tuple[int, ...]) -> Known:
+    """Return what a decision among these arms knows before any outcome."""
+    fold = resize_belief(fold_belief(design), len(arms))
+    with own_code(design.belief):
+        belief, state, played = split(fold, fold.prior(), active)
+    return Known(arms, active, (), belief, state, played)
 
 
 def decide_at(
@@ -86,17 +151,12 @@ def limits_within(
 def check_decidable(design: Design) -> None:
     """Make one decision from the prior, so that a policy that does not suit its belief is refused at creation."""
     every = tuple(range(design.belief.arms))
-    fold = fold_belief(design)
-    with own_code(design.belief):
-        belief, state, played = split(fold, fold.prior(), every)
-    context = None if belief.dimension is None else np.ones(belief.dimension)
-    if is_own(belief):
-        _check_learning(belief, context)
+    known = prior_basis(design, design.arms, every)
+    context = None if known.belief.dimension is None else np.ones(known.belief.dimension)
+    if is_own(known.belief):
+        _check_learning(known.belief, context)
     past = Past(0, np.zeros(len(every), dtype=np.int64)) if design.in_order else None
-    decide_at(
-        design.policy, belief, state, every, context, seed=design.seed, number=1, time=1, played=played,
-        within=limits_within(design, design.arms, every, past),
-    )  # fmt: skip
+    decide_next(design, known, context, past, number=1, time=1)
 
 
 def _check_learning(belief: Any, context: Any) -> None:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import count
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+
 from doublesampling import beliefs, checks, policies
 from doublesampling.allocation import Allocation, check_allocation
 from doublesampling.errors import ArmError, DoubleSamplingError, RewardError, SettingError
@@ -53,10 +55,14 @@ class Design:
         tries = (hashlib.sha256(f"{self.seed}/{arm}/{i}".encode()).digest() for i in count())
         return next(code for code in (make_code(made[0], made[1]) for made in tries) if code not in taken)
 
-    def check_truth(self, truth: Sequence[float]) -> None:
-        """Raise SettingError unless an assumed truth has one number per arm."""
+    def check_truth(self, truth: Sequence[Any]) -> None:
+        """Raise SettingError unless an assumed truth has one number per arm; with contexts, the weights of each arm."""
+        size = getattr(self.belief, "dimension", None)
+        what = "one number" if size is None else f"a list of {size} weights"
         if len(truth) != len(self.arms):
-            raise SettingError(f"A truth needs one number per arm ({len(self.arms)}), got {len(truth)}.")
+            raise SettingError(f"A truth needs {what} per arm ({len(self.arms)}), got {len(truth)}.")
+        if any(np.shape(each) != (() if size is None else (size,)) for each in truth):
+            raise SettingError(f"A truth needs {what} per arm, got {checks.shown(truth)}.")
 
     @property
     def usual_horizon(self) -> int:
@@ -82,6 +88,8 @@ class Design:
             return self
         limits = None if self.allocation is None else self.allocation.among(arms)
         rule = None if self.stopping is None or self.stopping.control not in (None, *arms) else self.stopping
+        if rule is None and limits is not None and limits.at_looks:
+            limits = replace(limits, update=None)
         belief = resize_belief(self.belief, len(arms))
         return replace(self, arms=arms, belief=belief, allocation=limits, stopping=rule)
 
@@ -211,7 +219,7 @@ def make_design(
     if belief.arms != len(names):
         raise ArmError(f"The belief has {belief.arms} arms, but {len(names)} names were given. Make them agree.")
     known = checks.one_of("units", units, UNITS)
-    limits = None if allocation is None else _check_limits(allocation, names)
+    limits = None if allocation is None else _check_limits(allocation, names, stopping)
     rule = None if stopping is None else _check_stopping(stopping, names, belief)
     fixed_seed = secrets.randbits(63) if seed is None else checks.seed(seed)
     return Design(names, belief, policy, fixed_seed, known, make_codes(codes, names), limits, rule, participants)
@@ -230,15 +238,12 @@ def _check_stopping(stopping: object, names: tuple[str, ...], belief: Any) -> St
     return stopping.named(names)
 
 
-def _check_limits(allocation: object, names: tuple[str, ...]) -> Allocation:
+def _check_limits(allocation: object, names: tuple[str, ...], stopping: object) -> Allocation:
     """Return an allocation that these arms can keep, with every arm by its name."""
     found = check_allocation(allocation).named(names)
     found.limits(names)
-    if found.at_looks:
-        raise SettingError(
-            "update='look' is for simulated trials: a live experiment renews shares at every decision. Leave update "
-            "out."
-        )
+    if found.at_looks and stopping is None:
+        raise SettingError('update="look" renews shares at looks, and this experiment has none. Pass stopping=.')
     return found
 
 

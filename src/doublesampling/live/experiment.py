@@ -15,6 +15,7 @@ from doublesampling.live.contexts import each_context
 from doublesampling.live.create_options import CreateOptions, design_from_options
 from doublesampling.live.design import Design, check_text
 from doublesampling.live.explain import Explanation, explain
+from doublesampling.live.looking import design_now
 from doublesampling.live.notebook import NotebookView
 from doublesampling.live.own_classes import trust
 from doublesampling.live.queries import audit
@@ -69,10 +70,11 @@ class Experiment(NotebookView, analysing.Analysed):
     ) -> Self:
         """Create an experiment. ``allocation`` limits the probability with which each arm is chosen.
 
-        Options: ``stopping``, a ``ds.Stopping``; ``design``, a ``ds.Trial`` in place of arms and all that follows from
-        them; ``units="once"`` (default; a unit that is asked for again gets its stored decision) or "many"; ``actor``,
-        stored with every row; ``codes`` (True, or one per arm), which the service shows instead of an arm's name to API
-        keys that may not see results. Belief and policy may be of your own classes, see ``load``.
+        Options: ``stopping``, a ``ds.Stopping``; ``participants``, the largest number of decisions; ``design``, a
+        ``ds.Trial`` in place of arms and all that follows; ``units="once"`` (default; a unit that is asked for again
+        gets its stored decision) or "many"; ``actor``, stored with every row; ``codes`` (True, or one per arm), which
+        the service shows instead of an arm's name to API keys that may not see results. For your own classes see
+        ``load``.
         """
         parts = {"arms": arms, "belief": belief, "policy": policy, "allocation": allocation}
         design, actor = design_from_options(parts, seed, options), options.get("actor")
@@ -124,8 +126,7 @@ class Experiment(NotebookView, analysing.Analysed):
     @property
     def current_design(self) -> Design:
         """The design over the arms that are active now, without any outcomes."""
-        current = self.state
-        return self.design.with_arms(tuple(current.arms[i] for i in current.active))
+        return design_now(self.design, self.state)
 
     def __repr__(self) -> str:
         return f"Experiment({self.name!r}, storage={self.session.store.where!r})"

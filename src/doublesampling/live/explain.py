@@ -148,9 +148,10 @@ def _why(design: Design, receipt: Receipt, arms: tuple[str, ...]) -> str:
     leader = int(np.argmax(receipt.probability_optimal))
     p, n, policy = receipt.probability_optimal[leader], receipt.candidates, design.policy
     if design.allocation is not None:
+        when = "at the look before it, " if design.allocation.at_looks else ""
         text = (
-            f"The arm was drawn from the propensities of {show(policy)} within the allocation: {receipt.arm_name!r} "
-            f"had {receipt.propensity:.3f}."
+            f"The arm was drawn from the propensities of {show(policy)} {when}within the allocation: "
+            f"{receipt.arm_name!r} had {receipt.propensity:.3f}."
         )
     elif is_own(policy):
         chance = "" if np.isnan(receipt.propensity) else f", which it played with probability {receipt.propensity:.3f}"

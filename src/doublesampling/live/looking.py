@@ -3,14 +3,18 @@
 import logging
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from doublesampling.errors import DoubleSamplingError
+from doublesampling.assignment import next_propensities
+from doublesampling.beliefs.marginals import address_words
+from doublesampling.errors import ArmError, DoubleSamplingError
+from doublesampling.live.deciding import Known, decide_at_look, limits_within, prior_basis
 from doublesampling.live.design import Design
 from doublesampling.live.own_classes import own_code
 from doublesampling.live.queries.log import history_counts
@@ -27,19 +31,6 @@ log = logging.getLogger("doublesampling.live")
 
 class LookDueError(Exception):
     """A decision must wait: a look is due first."""
-
-
-class Known(NamedTuple):
-    """What a look is made from."""
-
-    arms: tuple[str, ...]
-    active: tuple[int, ...]
-    looks: tuple[Content, ...]
-    """The looks before it."""
-    belief: Any
-    state: Any
-    outcomes: IntArray
-    """Known outcomes of decisions per arm, without imported ones."""
 
 
 def is_due(stopping: Stopping | None, looks: Sequence[Content], outcomes: int) -> bool:
@@ -76,17 +67,13 @@ def _make_look(session: Session) -> bool:
             current = session.cache.read(connection)
         if not is_due(session.design.stopping, current.looks, current.outcomes):
             return False
-        content = look_content(session.design, _known(session, connection, current))
+        counts = current.belief_state.counts - history_counts(connection, session.id, len(current.arms))
+        content = look_content(session.design, current.basis, counts, current.decisions + 1)
         at = {"snapshot": str(current.snapshot), "digest": current.digest}
         session.write_event(connection, current, "look", content | at)
         return True
 
     return session.store.run_transaction(work)
-
-
-def _known(session: Session, connection: Connection, current: ExperimentState) -> Known:
-    counts = current.belief_state.counts - history_counts(connection, session.id, len(current.arms))
-    return Known(current.arms, current.active, current.looks, current.belief, current.belief_state, counts)
 
 
 def control_now(stopping: Stopping, arms: tuple[str, ...], looks: Sequence[Content]) -> tuple[int | None, bool]:
@@ -98,22 +85,54 @@ def control_now(stopping: Stopping, arms: tuple[str, ...], looks: Sequence[Conte
     return (None if first < 0 else first), False
 
 
-def look_content(design: Design, known: Known) -> Content:
-    """Return the next look, as its event stores it."""
+def design_now(design: Design, current: ExperimentState) -> Design:
+    """Return the design over the active arms, with the control that looks made of an arm."""
+    arms, rule = tuple(current.arms[i] for i in current.active), design.stopping
+    if len(arms) < 2:
+        raise ArmError(f"Only the arm {arms[0]!r} is left, and a design needs two. The first design is in .design.")
+    if rule is not None and rule.control is not None:
+        control, _ = control_now(rule, current.arms, current.looks)
+        if control is not None and current.arms[control] != rule.control:
+            design = replace(design, stopping=replace(rule, control=current.arms[control]))
+    return design.with_arms(arms)
+
+
+def look_content(design: Design, known: Known, outcomes: IntArray, time: int) -> Content:
+    """Return the next look, as its event stores it.
+
+    outcomes : known outcomes of decisions per arm, without imported ones, int array (arm). ``time`` is the number of
+    the next decision, without voided ones.
+    """
     stopping, number = design.stopping, len(known.looks)
     assert stopping is not None
     control, promoted = control_now(stopping, known.arms, known.looks)
     with own_code(known.belief):
         laws = known.belief.marginals(known.state)
         found = evaluate_look(
-            stopping, laws, known.outcomes, look=number, active=known.active, control=control, promoted=promoted,
+            stopping, laws, outcomes, look=number, active=known.active, control=control, promoted=promoted,
             seed=design.seed,
         )  # fmt: skip
     content = _named(found, known.arms)
-    content["outcomes"], content["planned"] = int(known.outcomes.sum()), stopping.next_look(number)
+    content["outcomes"], content["planned"] = int(outcomes.sum()), stopping.next_look(number)
     content["thresholds"] = _thresholds(stopping, number)
     content["enforced"] = stopping.enforce
+    if design.allocation is not None and design.allocation.at_looks:
+        remaining = found.active if stopping.enforce else known.active
+        content |= _renewed(design, known._replace(active=remaining), found.stops and stopping.enforce, time)
     return content | {"reason": _in_words(content)}
+
+
+def _renewed(design: Design, known: Known, ended: bool, time: int) -> Content:
+    """Return the policy's decision at a look, and the shares that decisions have until the next look."""
+    if ended:
+        return {"policy": None, "shares": {}}
+    made = decide_at_look(design, known, time=time)
+    within = limits_within(design, known.arms, known.active, None)
+    assert within is not None
+    shares = next_propensities(within, made.propensities, address_words(design.seed, time))
+    policy = {"probability_optimal": made.probability_optimal.tolist(), "candidates": made.candidates,
+              "votes": made.votes.tolist(), "propensities": made.propensities.tolist()}  # fmt: skip
+    return {"policy": policy, "shares": {known.arms[a]: float(shares[a]) for a in known.active}}
 
 
 def _named(found: LookResult, arms: tuple[str, ...]) -> Content:
@@ -174,4 +193,4 @@ def check_looks(design: Design) -> None:
     """Make one look from the prior, so that a belief that cannot answer it is refused at creation."""
     if design.stopping is not None:
         every, none = tuple(range(design.belief.arms)), np.zeros(design.belief.arms, dtype=np.int64)
-        look_content(design, Known(design.arms, every, (), design.belief, design.belief.prior(), none))
+        look_content(design, prior_basis(design, design.arms, every), none, 1)

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from doublesampling import html
-from doublesampling.assignment import Assignment, Past, after_decision
+from doublesampling.assignment import Past, after_decision
+from doublesampling.decision import Decision
 from doublesampling.live.checkpoints import Checkpoint, OutcomeRow, fold_to_snapshot, truncate_state
 from doublesampling.live.contexts import context_from_json
-from doublesampling.live.deciding import decide_at, digest, limits_within
+from doublesampling.live.deciding import Known, decide_next, digest
 from doublesampling.live.design import resize_belief
 from doublesampling.live.look_replay import replay_looks
 from doublesampling.live.looking import is_due
@@ -133,40 +134,29 @@ def replay(session: Session) -> Replay:
         belief = resize_belief(fold, len(arms))
         if len(arms) < most:  # an arm that an earlier snapshot saw, and this one does not see yet
             state = truncate_state(state, belief, replayer)
-        within = limits_within(session.design, arms, active, past)
-        found = _differences(session, row, belief, state, active, replayer.time_at(seen) + row.position, within)
+        inner, belief_state, played = split(belief, state, active)
+        known = Known(arms, active, status.looks, inner, belief_state, played)
+        time, context = replayer.time_at(seen) + row.position, context_from_json(row.context)
+        again = decide_next(session.design, known, context, past, number=row.number, time=time)
+        found = _differences(row, again, state, active)
         if is_due(session.design.stopping, status.looks, state.observations - status.history):
             found.append("made although a look was due")
         past = None if past is None else after_decision(past, row.arm, unpack(row.propensities))
         different += bool(found)
         if found and len(differences) < _MOST:
             differences.append(f"decision {row.number} ({row.id}): {', '.join(found)}")
-    again = list(replay_looks(session.design, events, LogReplayer(fold, outcomes, [])))
-    wrong = [f"look {look['look']}: {', '.join(found)}" for look, found in again if found]
-    return Replay(len(stored), different + len(wrong), (*differences, *wrong[:_MOST]), len(again))
+    again_looks = list(replay_looks(session.design, events, LogReplayer(fold, outcomes, replayer.decided)))
+    wrong = [f"look {look['look']}: {', '.join(found)}" for look, found in again_looks if found]
+    return Replay(len(stored), different + len(wrong), (*differences, *wrong[:_MOST]), len(again_looks))
 
 
-def _differences(
-    session: Session,
-    row: Any,
-    belief: Any,
-    state: Any,
-    active: tuple[int, ...],
-    time: int,
-    within: Assignment | None,
-) -> list[str]:
+def _differences(row: Any, again: Decision, state: Any, active: tuple[int, ...]) -> list[str]:
     """Return what differs between a stored decision and the same decision made again."""
-    context = context_from_json(row.context)
-    inner, belief_state, played = split(belief, state, active)
-    again = decide_at(
-        session.design.policy, inner, belief_state, active, context,
-        seed=session.design.seed, number=row.number, time=time, played=played, within=within,
-    )  # fmt: skip
     found = []
     for name, was, now in (
         ("arm", row.arm, again.arm),
         ("candidates", row.candidates, again.candidates),
-        ("time", row.time, time),
+        ("time", row.time, again.address.time),
         ("observations", row.observations, state.observations),
         ("votes", json.loads(row.votes), again.votes.tolist()),
         ("digest", row.digest, digest(state, active)),

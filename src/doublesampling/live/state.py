@@ -83,6 +83,11 @@ class ExperimentState:
     """Outcomes from before the experiment, which are part of ``belief_state``."""
 
     @property
+    def basis(self) -> deciding.Known:
+        """What the next decision or look is made from."""
+        return deciding.Known(self.arms, self.active, self.looks, self.belief, self.belief_state, self.played)
+
+    @property
     def outcomes(self) -> int:
         """The decisions whose outcome is known."""
         return int(self.belief_state.observations) - self.history

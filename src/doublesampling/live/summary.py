@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from doublesampling.live import own_classes
-from doublesampling.live.deciding import decide_at, limits_within
+from doublesampling.live.deciding import decide_next
 from doublesampling.live.design import Design
 from doublesampling.live.queries.tables import arm_counts
 from doublesampling.live.session import Session
@@ -35,11 +35,7 @@ def posterior(design: Design, current: ExperimentState, context: Any) -> pd.Data
 def next_allocation(design: Design, current: ExperimentState, context: Any) -> tuple[list[float | None], int]:
     """Return each arm's probability of being chosen next, and the number of candidates. Nothing is stored."""
     time = current.decisions + 1
-    made = decide_at(
-        design.policy, current.belief, current.belief_state, current.active, design.check_context(context),
-        seed=design.seed, number=time, time=time, played=current.played,
-        within=limits_within(design, current.arms, current.active, current.past),
-    )  # fmt: skip
+    made = decide_next(design, current.basis, design.check_context(context), current.past, number=time, time=time)
     return [None if np.isnan(p) else float(p) for p in made.propensities], made.candidates
 
 
@@ -62,6 +58,7 @@ def summary(session: Session) -> dict[str, Any]:
         "stopping": None if session.design.stopping is None else repr(session.design.stopping),
         "stopped": current.stopped,
         "looks": len(current.looks),
+        "participants": session.design.participants,
         "seed": session.design.seed,
         "units": session.design.units,
         "decisions": current.decisions,

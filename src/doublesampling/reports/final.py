@@ -12,7 +12,6 @@ from doublesampling.inference.reading import read_decisions
 from doublesampling.live.experiment import Experiment
 from doublesampling.live.unavailable import NotImportedError
 from doublesampling.paper.document import Block, Heading, Paragraph, Table
-from doublesampling.reports import charts
 from doublesampling.reports.characteristics import characteristics_blocks, named
 from doublesampling.reports.design_words import design_blocks, items, rule_blocks, versions_blocks
 from doublesampling.reports.events import event_blocks
@@ -69,7 +68,9 @@ def report(
     blocks += _replay(exp, summary["decisions"] <= _MOST_REPLAYED if replay is None else replay)
     commands = ("doublesampling report STORE NAME", "doublesampling experiment replay NAME")
     blocks += versions_blocks(exp.design, commands)
-    return Report(title, tuple(blocks), charts.pictures(exp, names, decisions, pairs[0] if pairs else None, level))
+    from doublesampling.reports.charts import pictures  # matplotlib, which a service needs for reports only
+
+    return Report(title, tuple(blocks), pictures(exp, names, decisions, pairs[0] if pairs else None, level))
 
 
 def _flow(summary: dict[str, Any], decisions: Any) -> list[Block]:

@@ -11,6 +11,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 import numba
 
 from doublesampling.rules import linked_rules
+from doublesampling.rules.collection import pause_while_compiling
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -26,6 +27,10 @@ _OPTIONS: dict[str, Any] = {
     "no_cfunc_wrapper": True,
     **linked_rules.OPTIONS,
 }
+
+
+if not SIMULATED:
+    pause_while_compiling()
 
 
 def _compile(function: Callable[P, R], **options: Any) -> Callable[P, R]:

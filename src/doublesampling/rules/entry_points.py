@@ -16,6 +16,7 @@ from doublesampling.rules.cached import kept, kept_for
 from doublesampling.rules.choose import baselines, mode
 from doublesampling.rules.choose import choose as choosing
 from doublesampling.rules.choose import propensities as propensities_of
+from doublesampling.rules.choose.shares import share_modes
 from doublesampling.rules.compiled import inlined
 from doublesampling.rules.optimal_arm import (
     compare_whole_beta,
@@ -124,34 +125,18 @@ def choose_candidate(
 
 
 @kept
-def _fill_propensities_of_two(number: int, p: FloatArray, first_of_ties: bool, out: FloatArray) -> None:
-    propensities_of.fill_propensities_of_two(number, p, first_of_ties, out)
-
-
-@kept
-def _fill_propensities_of_many(
-    number: int, p: FloatArray, first_of_ties: bool, scratch: propensities_of.ModeScratch, out: FloatArray
+def _fill_mode_propensities(
+    number: int, p: FloatArray, first_of_ties: bool, space: propensities_of.ModeScratch, out: FloatArray
 ) -> None:
-    propensities_of.fill_propensities_of_many(number, p, first_of_ties, scratch, out)
+    share_modes(number, p, first_of_ties, space, out)
 
 
 def mode_propensities(number: int, p: FloatArray, first_of_ties: bool) -> FloatArray:
     """Return P(arm is the mode of N draws from Cat(p)), float array (arm). Arms with p = 0 are never played."""
+    share, out = p / sum(p.tolist()), np.empty(p.size)
     if number == 1:
-        return np.minimum(p / sum(p.tolist()), 1.0)
-    possible = np.flatnonzero(p > 0.0)
-    share = p[possible] / sum(p.tolist())
-    if share.size == 1:
-        found = share
-    elif share.size == 2:
-        found = np.empty(2)
-        _fill_propensities_of_two(number, p[possible], first_of_ties, found)
-    else:
-        found = np.zeros(share.size)
-        scratch = propensities_of.mode_scratch(number, share.size)
-        _fill_propensities_of_many(number, share, first_of_ties, scratch, found)
-    out = np.zeros(p.size)
-    out[possible] = np.clip(found, 0.0, 1.0)  # a difference of nearly equal numbers may end just outside
+        return np.minimum(share, 1.0)
+    _fill_mode_propensities(number, share, first_of_ties, propensities_of.mode_scratch(number, p.size), out)
     return out
 
 

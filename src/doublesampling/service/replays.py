@@ -65,6 +65,7 @@ def replay_view(state: ServiceState, experiment: Experiment, current: Experiment
         decisions=None if found is None else found.decisions,
         different=None if found is None else found.different,
         differences=[] if found is None else list(found.differences),
+        looks=None if found is None else found.looks,
         replayed_at=last.finished_at,
         current=last.version == current.version,
     )

@@ -23,6 +23,7 @@ from doublesampling.service.metrics import Metrics
 from doublesampling.service.pending_start import PendingStart
 from doublesampling.service.pools import Pools
 from doublesampling.service.response_cache import ResponseCache
+from doublesampling.service.simulation_jobs import SimulationJobs
 
 log = logging.getLogger("doublesampling.service")
 _WARM = 20  # latest experiments that are opened at the start
@@ -41,7 +42,8 @@ class ServiceState(Pools):
         self.key_cache.refresh()
         self.writer, self.metrics = Writer(), Metrics()
         self.jobs: dict[str, Any] = {}
-        """Simulations and replays that are running or done, by their id."""
+        """Replays that are running or done."""
+        self.simulation_jobs = SimulationJobs(self.store)
         self.responses, self.counters = ResponseCache(), Counters()
         self.access_log = AccessLog(self.store)
         self.pending_start = PendingStart()
@@ -122,5 +124,6 @@ class ServiceState(Pools):
         self.counters.close()
         self.writer.close()
         self.access_log.close()
+        self.simulation_jobs.close()
         super().close()
         self.store.close()

@@ -51,6 +51,7 @@ def experiment_view(experiment: Experiment, caller: Caller, current: ExperimentS
         allocation=None if hidden or session.design.allocation is None else repr(session.design.allocation),
         stopping=None if hidden or session.design.stopping is None else repr(session.design.stopping),
         looks=_looks(session, caller),
+        participants=session.design.participants,
         created_at=session.created_at,
         created_by=session.created_by,
         results=None if caller.blind else _counts(session, current),

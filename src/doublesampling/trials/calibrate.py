@@ -16,7 +16,9 @@ from doublesampling.trials.trial import Trial
 FloatArray = NDArray[np.float64]
 
 PARAMETERS = ("superiority", "equivalence", "futility")
+METHODS = ("auto", "exact", "simulate")
 _LOWEST, _HIGHEST = 0.5, 1.0 - 1e-9
+_LONGEST_AUTO = 120  # decisions; beyond, some twenty exact passes take longer than people wait
 
 
 @dataclass(frozen=True)
@@ -28,13 +30,14 @@ class Calibration:
     threshold: float
     """The smallest threshold found whose type I error is at most alpha at every null."""
     threshold_error: float
-    """Its Monte Carlo error: by how much one Monte Carlo error of the type I error moves the threshold."""
+    """Its error: by how much one Monte Carlo error of the type I error moves the threshold, at least the tolerance."""
     type_1_error: float
-    """The largest type I error over the nulls, as simulated with the threshold."""
+    """The largest type I error over the nulls, with the threshold."""
     type_1_error_error: float
-    """Its Monte Carlo error."""
+    """Its Monte Carlo error; 0 where it is exact."""
     alpha: float
     realizations: int
+    """How many trials were simulated at each null; 0 where the error is exact."""
     trial: Trial
     """The design with the calibrated threshold."""
     characteristics: xr.Dataset
@@ -43,10 +46,16 @@ class Calibration:
     """Thresholds that were tried, and their type I errors."""
 
     def __str__(self) -> str:
+        nulls = self.characteristics.sizes["scenario"]
+        if not self.realizations:
+            return (
+                f"{self.parameter} {self.threshold:.5f}: exact type I error {self.type_1_error:.6f}, at most "
+                f"{self.alpha:g} over {nulls} nulls"
+            )
         return (
             f"{self.parameter} {self.threshold:.5f} ± {self.threshold_error:.5f}: type I error "
             f"{self.type_1_error:.4f} ± {self.type_1_error_error:.4f} at most {self.alpha:g} over "
-            f"{self.characteristics.sizes['scenario']} nulls, {self.realizations} realizations each (± is one Monte "
+            f"{nulls} nulls, {self.realizations} realizations each (± is one Monte "
             "Carlo error)"
         )
 
@@ -69,6 +78,7 @@ def calibrate(
     realizations: int = 1000,
     tolerance: float = 1e-4,
     seed: int = 0,
+    method: str = "auto",
     **circumstances: Any,
 ) -> Calibration:
     """Find the threshold of a stopping rule whose type I error is at most ``alpha`` at every null.
@@ -77,6 +87,9 @@ def calibrate(
     "superiority", "equivalence" or "futility". The error depends on where the null lies: give a grid of them. With
     ``mirror``, inferiority moves along as 1 - superiority. All thresholds meet the same random numbers, and bisection
     ends when the threshold is known to the ``tolerance``. ``circumstances`` are delay, dropout, trend and threads.
+
+    ``method`` is "simulate", "exact" (where ``trial.exact`` is possible: two binary arms; no Monte Carlo error), or
+    "auto": exact where that is possible within seconds.
 
     >>> import doublesampling as ds
     >>> trial = ds.Trial(
@@ -92,12 +105,22 @@ def calibrate(
     tolerance = checks.within("tolerance", tolerance, 1e-8, 0.1)
     realizations = checks.integer("realizations", realizations, least=10, most=10**8)
     _check(trial, parameter, mirror)
+    if _is_exact(trial, method, circumstances):
+        realizations = 0
     run = {"realizations": realizations, "seed": seed, "equal": False} | circumstances
     tried: dict[float, float] = {}
 
+    def describe(threshold: float) -> xr.Dataset:
+        design = with_threshold(trial, parameter, threshold, mirror)
+        return (
+            design.simulate(nulls, **run)
+            if realizations
+            else design.exact(nulls, equal=False, threads=circumstances.get("threads"))
+        )
+
     def error_at(threshold: float) -> float:
         if threshold not in tried:
-            found = with_threshold(trial, parameter, threshold, mirror).simulate(nulls, **run)
+            found = describe(threshold)
             tried[threshold] = float(found[f"probability_{parameter}"].max())
         return tried[threshold]
 
@@ -105,20 +128,19 @@ def calibrate(
     while high - low > tolerance:
         middle = _between(low, high)
         low, high = (middle, high) if error_at(middle) > alpha else (low, middle)
-    chosen = with_threshold(trial, parameter, high, mirror)
-    found = chosen.simulate(nulls, **run)
+    found = describe(high)
     worst = int(np.argmax(found[f"probability_{parameter}"].values))
     error = float(found[f"probability_{parameter}"][worst])
-    spread = math.sqrt(max(alpha * (1.0 - alpha), error * (1.0 - error)) / realizations)
+    spread = math.sqrt(max(alpha * (1.0 - alpha), error * (1.0 - error)) / realizations) if realizations else 0.0
     return Calibration(
         parameter=parameter,
         threshold=high,
-        threshold_error=max(spread * _distance_per_error(high, error_at), high - low),
+        threshold_error=max(spread * _distance_per_error(high, error_at) if realizations else 0.0, high - low),
         type_1_error=error,
         type_1_error_error=spread,
         alpha=alpha,
         realizations=realizations,
-        trial=chosen,
+        trial=with_threshold(trial, parameter, high, mirror),
         characteristics=found,
         steps=tuple(sorted(tried.items())),
     )
@@ -134,6 +156,24 @@ def _check(trial: object, parameter: str, mirror: bool) -> None:
         raise SettingError(
             f"The stopping rule has no {parameter} to calibrate. Give it one, such as Stopping({parameter}=0.99)."
         )
+
+
+def _is_exact(trial: Trial, method: str, circumstances: dict[str, Any]) -> bool:
+    """Return whether errors are to be computed exactly; refuse where that was asked for and cannot be."""
+    if checks.one_of("method", method, METHODS) == "simulate":
+        return False
+    from doublesampling.exact.trial import TrialPass
+
+    simulated = [name for name, value in circumstances.items() if name != "threads" and value]
+    try:
+        if simulated:
+            raise SettingError(f"Exact errors know no {', '.join(simulated)}. Use method='simulate'.")
+        TrialPass(trial)
+    except SettingError:
+        if method == "exact":
+            raise
+        return False
+    return method == "exact" or trial.horizon <= _LONGEST_AUTO
 
 
 def _between(low: float, high: float) -> float:

@@ -23,7 +23,7 @@ class LookRecord:
     outcomes: int
     """How many were known when it was made: more where several were told at once."""
     outcome: str
-    """"continue", "superiority", "equivalence" or "futility"."""
+    """"continue", "superiority", "equivalence" or "futility". It is never empty: ask ``stops``, not ``if outcome``."""
     reason: str
     """What it found, in one sentence."""
     dropped: tuple[str, ...]
@@ -48,6 +48,13 @@ class LookRecord:
     probability_equivalence: float | None
     probability_futility: float | None
     at: datetime.datetime
+    shares: Mapping[str, float] | None = None
+    """The share of every arm until the next look, where shares are renewed at looks; empty after the last one."""
+
+    @property
+    def stops(self) -> bool:
+        """Whether it found that the experiment should end; where ``enforced`` is True, it has ended."""
+        return self.outcome != "continue"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -63,5 +70,5 @@ def read_looks(ref: ExperimentRef) -> list[LookRecord]:
         for row in connection.execute(query.order_by(events.c.revision)):
             content = json.loads(row.content) | {"at": row.at}
             content |= {name: tuple(content[name]) for name in ("dropped", "remaining")}
-            found.append(LookRecord(**{name: content[name] for name in names}))
+            found.append(LookRecord(**{name: content[name] for name in names if name in content}))
     return found

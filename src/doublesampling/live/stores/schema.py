@@ -1,4 +1,4 @@
-"""The tables of a store. All are append-only except checkpoints and sequences, which are caches, and the health row.
+"""The tables of a store. All are append-only except caches (checkpoints, sequences), simulations, and the health row.
 
 There are deliberately no foreign keys: PostgreSQL checks them by locking the referenced row, so every ``ask`` would
 lock the row of its experiment. Rows are never deleted, so a reference that was checked stays valid.
@@ -197,6 +197,23 @@ reads = sa.Table(  # of the service: who read or exported which results
     sa.Column("until", Instant, nullable=False),
     *_audit(),
     sa.Index("ds_reads_experiment", "experiment", "seq"),
+)
+
+simulations = sa.Table(  # of the service: simulations of designs, which every server of a store can show and stop
+    "ds_simulations",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("experiment", sa.Text, nullable=False),
+    sa.Column("design", sa.Text, nullable=False),
+    sa.Column("request", sa.Text, nullable=False),
+    sa.Column("status", sa.Text, nullable=False),  # waiting, running, done, failed, stopped
+    sa.Column("parts", sa.Text, nullable=False),  # the characteristics of the chunks that are finished
+    sa.Column("detail", sa.Text),
+    sa.Column("server", sa.Text, nullable=False),  # which process simulates it
+    sa.Column("beat", Instant, nullable=False),  # when that process last said that it lives
+    sa.Column("attempts", Number, nullable=False),  # how many processes began it
+    *_audit(),
+    sa.Index("ds_simulations_at", "at"),
 )
 
 incarnations = sa.Table(  # pg_restore loads tables in order of their names: this one comes after the tables with data

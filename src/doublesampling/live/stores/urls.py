@@ -3,6 +3,7 @@
 import os
 import re
 import threading
+from pathlib import Path
 
 import sqlalchemy as sa
 from sqlalchemy import exc
@@ -47,12 +48,20 @@ def open_store(storage: str | Store | None) -> Store:
     """Return the store at a URL, always the same object in one process."""
     if isinstance(storage, Store):
         return storage
-    url = locate(storage)
+    url = _fixed(locate(storage))
     key = url.render_as_string(hide_password=False)
     with _lock:
         if key not in _stores or _stores[key].replaced():  # holders of the old object are still refused
             _stores[key] = _make(url)
         return _stores[key]
+
+
+def _fixed(url: sa.URL) -> sa.URL:
+    """Return a URL that names the same file after the process has changed its folder."""
+    file = url.database
+    if not url.drivername.startswith("sqlite") or not file or file == ":memory:" or file.startswith("file:"):
+        return url
+    return url.set(database=str(Path(file).absolute()))
 
 
 def close_stores() -> None:

@@ -43,7 +43,7 @@ class Weights(NamedTuple):
     """g: the power of the ratio of precisions, leader to challenger, that weighs a challenger's probability."""
 
 
-UNTIL_HORIZON = Weights(scale=22.0, candidates=100.0, doubt=3.0, doubt_squared=0.0, precision=0.6)
+UNTIL_HORIZON = Weights(scale=26.0, candidates=100.0, doubt=3.0, doubt_squared=0.0, precision=0.65)
 AT_ANY_TIME = Weights(scale=26.0, candidates=13.0, doubt=4.5, doubt_squared=0.55, precision=0.87)
 
 

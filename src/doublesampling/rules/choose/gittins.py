@@ -103,8 +103,8 @@ def fill_gittins(
     left = int(max(policy.horizon - time + 1.0, 1.0))  # a horizon that has passed: the last decision, again and again
     for a in range(values.size):
         alpha, beta = parameters[a, 0], parameters[a, 1]
-        wins = math.floor(alpha - priors[a, 0] + 0.5)
-        count = wins + math.floor(beta - priors[a, 1] + 0.5)
+        wins = int(alpha - priors[a, 0] + 0.5)  # not math.floor, which gives a float on a GPU
+        count = wins + int(beta - priors[a, 1] + 0.5)
         if left == 1:
             values[a] = alpha / (alpha + beta)
         else:

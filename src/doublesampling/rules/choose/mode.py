@@ -52,17 +52,23 @@ def mode_of_candidates(
 
 
 @rule
-def sure_mode(number: int, p: FloatArray) -> int:
-    """Return the arm that is the mode of N candidates but for a probability below 1e-17, or -1 where none is.
+def can_win(number: int, p: float, largest: float, arms: int) -> bool:
+    """Whether an arm gets as many of N votes as the one with the largest share, but for a probability below 1e-17.
 
-    By Chernoff's bound arm c gets as many votes as the leader with probability at most exp(-N (sqrt p_l - sqrt p_c)^2).
+    By Chernoff's bound that probability is at most exp(-N (sqrt(largest) - sqrt(p))^2).
     """
+    gap = math.sqrt(largest) - math.sqrt(p)
+    return number * gap * gap <= _SURE + math.log(float(arms))
+
+
+@rule
+def sure_mode(number: int, p: FloatArray) -> int:
+    """Return the arm that is the mode of N candidates but for a probability below 1e-17, or -1 where none is."""
     best, second = leader(p), 0.0
     for a in range(p.size):
         if a != best:
             second = max(second, p[a])
-    gap = math.sqrt(p[best]) - math.sqrt(second)
-    return best if number * gap * gap > _SURE + math.log(float(p.size)) else -1
+    return -1 if can_win(number, second, p[best], p.size) else best
 
 
 @rule

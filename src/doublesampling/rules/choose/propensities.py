@@ -6,9 +6,11 @@ Two arms: a binomial sum. More: the counts of a multinomial are independent Pois
 
 where g is the Poisson term of order k, G the sum of those below, and u runs over (0, 1) to share ties fairly. The
 coefficient of z^N comes from a discrete Fourier transform over a few hundred roots of unity: the sum of the Poisson
-counts lies within nine deviations of N. Runs on the CPU only: simulations do not need it, records do.
+counts lies within nine deviations of N. Arms that cannot win need no term of their own: together they are one more
+Poisson count, e^{N rest (z - 1)}.
 """
 
+import cmath
 import math
 from typing import NamedTuple
 
@@ -22,6 +24,7 @@ FloatArray = NDArray[np.float64]
 ComplexArray = NDArray[np.complex128]
 
 _NEGLIGIBLE = 1e-16
+_ROUNDING = 1e-12  # of a sum of shares
 _LARGEST_RULE = 32
 
 
@@ -148,8 +151,15 @@ def _add_modes(
 def fill_propensities_of_many(
     number: int, p: FloatArray, first_of_ties: bool, scratch: ModeScratch, out: FloatArray
 ) -> None:
-    """Fill the propensities of three or more arms that all can be drawn; out is zero before."""
+    """Fill the propensities of the arms that can win; out is zero before.
+
+    p : float array (arm), all positive. Where it adds up to less than 1, the rest belongs to arms that cannot win.
+    """
     count, size, points = p.size, scratch.root.size, scratch.turn.size
+    rest = 1.0
+    for a in range(count):
+        rest -= p[a]
+    least = number if rest < _ROUNDING else 0  # where nobody else is drawn, the mode has at least N / count votes
     root, turn, phase, lower = scratch.root, scratch.turn, scratch.phase, scratch.lower
     for m in range(size):
         angle = 2.0 * math.pi * m / size
@@ -157,12 +167,16 @@ def fill_propensities_of_many(
     log_mass = number * math.log(float(number)) - number - math.lgamma(number + 1.0)
     for m in range(points):
         turn[m] = root[(size - (number * m) % size) % size] * ((1.0 if m == 0 else 2.0) / size * math.exp(-log_mass))
+        if rest >= _ROUNDING:
+            turn[m] *= cmath.exp(number * rest * (root[m] - 1.0))
     for k in range(number + 1):
         possible, ties, everything = _reach(number, log_mass, k, p, scratch.term, scratch.below)
         for m in range(points):
             phase[m] = root[(k * m) % size]
-        if possible and k * count >= number:
-            nodes = 1 if first_of_ties else min((ties + 1) // 2, _LARGEST_RULE)
+        if possible and k * count >= least:
+            # a polynomial in u whose degree is how many others tie: of N votes at most N / k arms have k
+            tied = min(ties, number // k) if k > 0 else ties
+            nodes = 1 if first_of_ties else min((tied + 1) // 2, _LARGEST_RULE)
             for i in range(nodes):
                 earlier, later, weight = _SHARE[nodes, i], _SHARE[nodes, i], _SHARE_WEIGHT[nodes, i]
                 if first_of_ties:
@@ -170,7 +184,7 @@ def fill_propensities_of_many(
                 _add_modes(
                     earlier, later, weight, scratch.term, lower, phase, turn, scratch.running, scratch.before, out
                 )
-        elif k * count >= number and everything > 0.5:  # past every arm's reach
+        elif k * count >= least and everything > 0.5:  # past every arm's reach
             break
         for a in range(count):
             scratch.below[a] += scratch.term[a]

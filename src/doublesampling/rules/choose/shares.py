@@ -7,10 +7,11 @@ from doublesampling.rules import laws
 from doublesampling.rules.bundles import PolicySettings, Scratch
 from doublesampling.rules.choose import kinds
 from doublesampling.rules.choose.baselines import SURE
+from doublesampling.rules.choose.candidates import leader
 from doublesampling.rules.choose.choose import fill_precisions, fill_tally, fill_values
 from doublesampling.rules.choose.double_sampling import count_candidates, estimate_and_count
 from doublesampling.rules.choose.information_directed import directed_choice
-from doublesampling.rules.choose.mode import sure_mode
+from doublesampling.rules.choose.mode import can_win
 from doublesampling.rules.choose.propensities import (
     ModeScratch,
     fill_propensities_of_many,
@@ -61,28 +62,24 @@ def share_top_two(p: FloatArray, share: float, out: FloatArray) -> None:
 
 @rule
 def share_modes(number: int, p: FloatArray, first_of_ties: bool, space: ModeScratch, out: FloatArray) -> None:
-    """P(arm is the mode of N draws from Cat(p)); arms with p = 0 are never played. out has room for all arms."""
-    count, only = 0, sure_mode(number, p)
-    if only >= 0:
+    """P(arm is the mode of N draws from Cat(p)); 0 for arms that cannot be. out has room for all arms."""
+    if number == 1:
         for a in range(p.size):
-            out[a] = 1.0 if a == only else 0.0
+            out[a] = min(p[a], 1.0)
         return
-    for a in range(p.size):
-        if p[a] > 0.0:
-            space.share[count] = p[a]
-            count += 1
-            only = a
+    count, largest, rest = 0, p[leader(p)], 0.0
     for a in range(p.size):
         out[a] = 0.0
-    if count == 1:
-        out[only] = 1.0
-        return
+        if p[a] > 0.0 and can_win(number, p[a], largest, p.size):
+            space.share[count] = p[a]
+            count += 1
+        else:
+            rest += p[a]
     share, found = space.share[:count], space.found[:count]
-    if count == 2:
+    if count == 1:
+        found[0] = 1.0
+    elif count == 2 and rest == 0.0:
         fill_propensities_of_two(number, share, first_of_ties, found)
-    elif number == 1:
-        for i in range(count):
-            found[i] = share[i]
     else:
         size = 2 * int(4.5 * np.sqrt(number) + 8.0) + 1
         points = size // 2 + 1
@@ -99,7 +96,7 @@ def share_modes(number: int, p: FloatArray, first_of_ties: bool, space: ModeScra
         fill_propensities_of_many(number, share, first_of_ties, part, found)
     i = 0
     for a in range(p.size):
-        if p[a] > 0.0:
+        if p[a] > 0.0 and can_win(number, p[a], largest, p.size):
             out[a] = min(max(found[i], 0.0), 1.0)  # a difference of nearly equal numbers may end just outside
             i += 1
 

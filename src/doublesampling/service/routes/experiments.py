@@ -23,6 +23,7 @@ from doublesampling.service.schemas.experiments import (
 from doublesampling.service.state import ServiceState
 from doublesampling.service.views import experiment_summary, experiment_view
 from doublesampling.stopping import Stopping
+from doublesampling.trials.trial import Trial
 
 router = APIRouter(prefix="/v1/experiments", tags=["experiments"])
 
@@ -50,26 +51,41 @@ async def create_experiment(state: State, caller: Admin, body: NewExperiment) ->
 
 
 def _create(state: ServiceState, caller: Caller, body: NewExperiment) -> ExperimentView:
+    if body.arms is None and (body.design is None or body.belief is not None):
+        raise SettingError("An experiment needs arms, at least two names; or a design alone, which holds all parts.")
     try:
         made = Experiment.create(
             body.name,
             arms=body.arms,
-            belief=_build("belief", body.belief, beliefs, arms=len(body.arms)),
+            belief=_build("belief", body.belief, beliefs, arms=len(body.arms or ())),
             policy=_build("policy", body.policy, policies),
             seed=body.seed,
             units=body.units,
             codes=body.codes,
             allocation=None if body.allocation is None else Allocation(**body.allocation.model_dump()),
             stopping=None if body.stopping is None else Stopping(**body.stopping.model_dump()),
+            participants=body.participants,
+            design=None if body.design is None else _trial(body.design),
             storage=state.store,
             actor=caller.actor,
         )
     except NameTakenError as taken:
-        if len(set(body.arms)) < len(body.arms):
+        if body.arms is not None and len(set(body.arms)) < len(body.arms):
             raise
         message = f"An experiment called {body.name!r} exists. Choose another name."
         raise NameTakenError(message) from taken
     return experiment_view(made, caller)
+
+
+def _trial(content: dict[str, Any]) -> Trial:
+    """Return a trial from its description."""
+    try:
+        return Trial.from_dict(content)
+    except DoubleSamplingError:
+        raise
+    except (TypeError, ValueError, OverflowError) as problem:
+        said = str(problem).partition(".__init__() ")[2] or "a setting has the wrong type"
+        raise SettingError(f"design: {said[:200]}. Write it as Trial.to_dict does.") from None
 
 
 def _build(what: str, spec: ComponentSpec | None, module: Any, **given: Any) -> Any:

@@ -44,6 +44,9 @@ class AllocationSpec(Request):
     block: Annotated[int, Field(ge=2, le=10**6)] | None = Field(
         default=None, description="decide in permuted blocks of so many decisions"
     )
+    update: Literal["decision", "look"] | None = Field(
+        default=None, description="look: shares are renewed only at looks of the stopping rule, not at every decision"
+    )
 
 
 Chance = Annotated[float, Field(gt=0, lt=1)]
@@ -70,14 +73,22 @@ class StoppingSpec(Request):
 
 
 class NewExperiment(Request):
-    """The design of a new experiment."""
+    """The design of a new experiment: its parts, or a trial as ``ds.Trial.to_dict`` and its files describe it."""
 
     name: Text
-    arms: Annotated[list[Text], Field(min_length=2, max_length=200)]
+    arms: Annotated[list[Text], Field(min_length=2, max_length=200)] | None = None
     belief: ComponentSpec | None = None
     policy: ComponentSpec | None = None
     allocation: AllocationSpec | None = None
     stopping: StoppingSpec | None = None
+    participants: Annotated[int, Field(ge=1, le=10**9)] | None = Field(
+        default=None, description="the largest number of decisions; the last look is made after the last one"
+    )
+    design: dict[str, Any] | None = Field(
+        default=None,
+        description="a trial, in place of arms, belief, policy, allocation, stopping and participants",
+        examples=[{"arms": ["placebo", "10 mg"], "horizon": 200, "stopping": {"looks": 50, "superiority": 0.99}}],
+    )
     seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
     units: Literal["once", "many"] = "once"
     codes: bool | Annotated[list[Text], Field(min_length=2, max_length=200)] = Field(
@@ -142,6 +153,7 @@ class Summary(BaseModel):
     stopping: str | None = None
     stopped: str | None = Field(default=None, description="what the look found that ended the experiment")
     looks: int = Field(default=0, description="how many looks were made")
+    participants: int | None = Field(default=None, description="the largest number of decisions; null: no limit")
     seed: int
     units: str
     decisions: int
@@ -193,6 +205,9 @@ class LookView(BaseModel):
     probability_equivalence: float | None
     probability_futility: float | None
     at: datetime.datetime
+    shares: dict[str, float] | None = Field(
+        default=None, description="shares of arms until the next look; null where every decision renews them"
+    )
 
 
 class ExperimentView(BaseModel):
@@ -210,6 +225,7 @@ class ExperimentView(BaseModel):
     allocation: str | None = Field(description="limits on the shares of arms; null where there are none, or hidden")
     stopping: str | None = Field(default=None, description="the stopping rule; null where there is none, or hidden")
     looks: list[LookView] | None = Field(default=None, description="looks that were made; null for blind keys")
+    participants: int | None = Field(default=None, description="the largest number of decisions; null: no limit")
     created_at: datetime.datetime
     created_by: str
     results: ExperimentCounts | None

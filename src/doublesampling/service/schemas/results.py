@@ -182,6 +182,7 @@ class ReplayView(BaseModel):
     decisions: int | None
     different: int | None
     differences: list[str]
+    looks: int | None = Field(default=None, description="how many looks were recomputed")
     replayed_at: datetime.datetime | None
     current: bool = Field(description="whether nothing was written since")
 

@@ -11,6 +11,7 @@ export class Refused extends Error {
   constructor(problem, status) {
     super(problem.detail || `The server answered ${status}.`);
     this.code = problem.code || "internal";
+    this.errors = problem.errors ?? []; // where and what, for each field that does not fit
     this.status = status;
   }
 }

@@ -3,6 +3,7 @@
 import { call } from "./api.js";
 import { busy, field, fill, h } from "./dom.js";
 import { limits } from "./limits.js";
+import { stopping } from "./stopping.js";
 import { parseFeatures } from "./fields.js";
 
 const FIRST = { beliefs: "BetaBernoulli", policies: "DoubleSampling" };
@@ -82,7 +83,7 @@ function form(catalog) {
   const belief = chooser("belief", "What is observed", catalog.beliefs, FIRST.beliefs);
   const policy = chooser("policy", "How arms are chosen", catalog.policies, FIRST.policies);
   const names = () => arms.value.split("\n").map((line) => line.trim()).filter(Boolean);
-  const allocation = limits(names, arms);
+  const allocation = limits(names, arms), rule = stopping(names, arms);
   const wrong = h("p", { class: "error", role: "alert" }), button = h("button", { class: "primary" }, "Create");
 
   async function send() {
@@ -90,19 +91,20 @@ function form(catalog) {
     try {
       const body = {
         name: name.value, units: units.value, codes: codes.value === "1",
-        arms: names(), belief: belief.read(), policy: policy.read(), allocation: allocation.read(),
+        arms: names(), belief: belief.read(), policy: policy.read(), allocation: allocation.read(), ...rule.read(),
       };
       if (seed.value) body.seed = seed.value; // as text: JavaScript numbers lose digits above 2^53
       const made = await call("/v1/experiments", { method: "POST", body });
       location.hash = `#/e/${encodeURIComponent(made.name)}`;
     } catch (error) {
+      if (rule.refuse(error)) return;
       wrong.textContent = error.message;
       wrong.scrollIntoView({ block: "center" });
     }
   }
   const made = h("form", { class: "card narrow" }, h("h1", {}, "New experiment"),
     field("Name", name), field("Arms", arms, "One per line, at least two. The first one is the reference of comparisons, unless you choose another."),
-    belief.element, policy.element, allocation.element, field("A unit gets a decision", units),
+    belief.element, policy.element, allocation.element, rule.element, field("A unit gets a decision", units),
     field("Keys without results see", codes, "Readers and administrators see both."),
     field("Seed", seed, "The same seed and the same outcomes give the same decisions."), wrong,
     h("div", { class: "row" }, button, h("a", { class: "button", href: "#/" }, "Cancel")));

@@ -12,6 +12,7 @@ export function limits(names, arms) {
     h("option", { value: "sqrt" }, "√(K − 1) parts, where each other arm has one"), h("option", { value: "match" }, "the largest share of any other arm"),
     h("option", { value: "share" }, "a fixed share"));
   const fixed = share("control-share", "such as 0.3"), burn = whole("burn-in", "none", 0), block = whole("block", "none", 2);
+  const renewed = h("select", { id: "update" }, h("option", { value: "" }, "at every decision"), h("option", { value: "look" }, "only at looks"));
   const ruleField = field("Share of the control", rule), fixedField = field("Fixed share", fixed);
 
   const show = () => {
@@ -35,6 +36,7 @@ export function limits(names, arms) {
     }
     if (control.value && rule.value === "share" && !fixed.value.trim()) throw new Error("Fixed share of the control: enter a number from 0 to 1.");
     if (control.value) made.control = { [control.value]: rule.value === "share" ? Number(fixed.value) : rule.value };
+    if (renewed.value) made.update = renewed.value;
     return Object.keys(made).length ? made : null;
   }
   const element = h("details", { id: "limits" }, h("summary", {}, "Limits on the shares of arms (optional)"),
@@ -43,6 +45,7 @@ export function limits(names, arms) {
     field("Cap", cap, "The largest share of any arm."),
     field("Control arm", control, "Gets a share by a rule, whatever its outcomes are."), ruleField, fixedField,
     field("Burn-in", burn, "Decisions per arm before the policy is asked, in random order."),
-    field("Block", block, "Decide in blocks of this many decisions, each of which holds the shares in random order."));
+    field("Block", block, "Decide in blocks of this many decisions, each of which holds the shares in random order."),
+    field("Shares are renewed", renewed, "Trials often keep shares between looks. It needs looks, below."));
   return { element, read };
 }

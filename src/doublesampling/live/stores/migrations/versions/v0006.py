@@ -6,7 +6,7 @@ from alembic import op
 from doublesampling.live.stores.schema import Instant, Number
 
 revision = "0006"
-down_revision = "0004"
+down_revision = "0005"
 
 
 def upgrade() -> None:
