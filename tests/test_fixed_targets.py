@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 import doublesampling as ds
+from benchmarks.coverage_fixed import covers
 from doublesampling.inference.fixed_targets import adaptive_mean, is_fixed
 from doublesampling.logs import Log, read_log
 from doublesampling.off_policy import evaluate
@@ -22,8 +23,7 @@ def test_for_one_arm_it_is_the_estimate_of_analyse():
     arms, rewards, shares = small_log()
     scores = np.array(oracle.scores(2, arms, rewards, shares, initial=0.0))
     expected = ds.analyse(frame(arms, rewards, shares), 2, initial=0.0)
-    ratio = (arms == 2) / shares[:, 2]
-    found = adaptive_mean(scores, np.array([0.0, 0.0, 1.0]), shares, ratio, 0.95)
+    found = adaptive_mean(scores, np.array([0.0, 0.0, 1.0]), arms, shares, 0.95)
     assert found.mean == pytest.approx(expected.estimate, rel=1e-10)
     assert found.effective == pytest.approx(expected.effective_sample_size, rel=1e-10)
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-9)
@@ -37,26 +37,18 @@ def test_weights_of_a_mixture():
     scores = [sum(target[a] * gammas[a][t] for a in range(3)) for t in range(ROWS)]
     h = [1.0 / math.sqrt(sum(target[a] ** 2 / shares[t][a] for a in range(3))) for t in range(ROWS)]
     value, terms = oracle.weighted(scores, h)
-    found = adaptive_mean(np.array(scores), target, shares, target[arms] / shares[np.arange(ROWS), arms], 0.9)
+    found = adaptive_mean(np.array(scores), target, arms, shares, 0.9)
+    fewest = min(oracle.effective(arm, arms, shares, h) for arm in range(3))
     assert found.mean == pytest.approx(value, rel=1e-10)
     error = math.sqrt(math.fsum(term**2 for term in terms))
-    assert found.high - value == pytest.approx(stats.t.ppf(0.95, found.effective - 1) * error, rel=1e-8)
+    assert found.high - value == pytest.approx(stats.t.ppf(0.95, fewest - 1) * error, rel=1e-8)
 
 
 def test_uniform_play_is_covered_as_often_as_the_level_says():
     """Thompson sampling with a floor logged it; two points of tolerance and chance."""
-    theta, logs, rows = (0.3, 0.6), 600, 150
-    arms, rewards, shares = simulate(theta, rows, logs, 0.05, 8)
-    target, covered = np.array([0.5, 0.5]), 0
-    for i in range(logs):
-        played = arms[i][:, None] == np.arange(2)
-        before = np.vstack([np.zeros((1, 2)), played.cumsum(axis=0)[:-1]])
-        paid = np.vstack([np.zeros((1, 2)), (played * rewards[i][:, None]).cumsum(axis=0)[:-1]])
-        means = np.divide(paid, before, out=np.full((rows, 2), 0.5), where=before > 0)
-        ratio = 0.5 / shares[i][np.arange(rows), arms[i]]
-        scores = means @ target + ratio * (rewards[i] - means[np.arange(rows), arms[i]])
-        found = adaptive_mean(scores, target, shares[i], ratio, 0.95)
-        covered += found.low <= 0.45 <= found.high
+    logs = 600
+    arms, rewards, shares = simulate((0.3, 0.6), 150, logs, 0.05, 8)
+    covered = sum(covers(*log, np.array([0.5, 0.5]), 0.45, 0.95) for log in zip(arms, rewards, shares, strict=True))
     assert stats.binom.ppf(FALSE_ALARM, logs, 0.93) <= covered <= stats.binom.isf(FALSE_ALARM, logs, 0.97)
 
 

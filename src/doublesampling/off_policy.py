@@ -121,7 +121,7 @@ def _weighted_worths(log: Log, walked: _Walked, level: float) -> tuple[Worth, Wo
     if log.adaptive and is_fixed(target):
         reason = why_no_interval(target[0], every, log.contexts is not None)
         if reason is None and every is not None:
-            found = [adaptive_mean(terms, target[0], every, weights, level) for terms in (ips, dr)]
+            found = [adaptive_mean(terms, target[0], log.arms, every, level) for terms in (ips, dr)]
             few = found[0].effective < FEWEST
             first, second = (
                 Worth(each.mean, *((math.nan, math.nan) if few else (each.low, each.high)), ips.size, each.effective)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from doublesampling.inference.decision_log import FloatArray
+from doublesampling.inference.decision_log import FloatArray, IntArray
 from doublesampling.inference.trust import enough_floor
 
 LARGEST_PART = 0.05
@@ -34,21 +34,29 @@ def is_fixed(target: FloatArray) -> bool:
 
 
 def adaptive_mean(
-    scores: FloatArray, target: FloatArray, propensities: FloatArray, ratio: FloatArray, level: float
+    scores: FloatArray, target: FloatArray, arms: IntArray, propensities: FloatArray, level: float
 ) -> Weighted:
-    """Return the adaptively weighted mean of scores, with an interval by the Student law of the effective rows.
+    """Return the adaptively weighted mean of scores, with an interval by the Student law.
 
-    target : float array (arm), propensities : (row, arm), ratio : (row), target over propensity of the arm played
+    Its degrees of freedom are those of the target's arm with the fewest effective outcomes: that arm's variance is the
+    least certain one. target : float array (arm), arms : int array (row), propensities : (row, arm)
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         spread = np.where(target > 0.0, target**2 / propensities, 0.0).sum(axis=1)
     h = 1.0 / np.sqrt(spread)
-    weight = h * ratio
-    effective = float(weight.sum() ** 2 / (weight**2).sum()) if (weight > 0.0).any() else 0.0
+    weight = h * target[arms] / propensities[np.arange(arms.size), arms]
+    effective = _effective(weight)
+    fewest = min(_effective(weight[arms == arm]) for arm in np.flatnonzero(target > 0.0))
     mean = float((h * scores).sum() / h.sum())
     error = math.sqrt(float((h**2 * (scores - mean) ** 2).sum())) / float(h.sum())
-    reach = float(special.stdtrit(max(effective - 1.0, 1.0), 0.5 + level / 2.0)) * error
+    reach = float(special.stdtrit(max(fewest - 1.0, 1.0), 0.5 + level / 2.0)) * error
     return Weighted(mean, mean - reach, mean + reach, effective)
+
+
+def _effective(weight: FloatArray) -> float:
+    """How many outcomes of equal weight would be as informative."""
+    total = float((weight**2).sum())
+    return float(weight.sum() ** 2 / total) if total > 0.0 else 0.0
 
 
 def why_no_interval(target: FloatArray, propensities: FloatArray | None, contexts: bool) -> str | None:
