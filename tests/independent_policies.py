@@ -47,7 +47,7 @@ def number_by_challenger(
     p: Sequence[float], precisions: Sequence[float], decisions: float, *, anytime: bool = False, cap: int = 1000
 ) -> int:
     """N of docs/explanation/horizon.md, with 50 digits: until a horizon, or from the decisions made so far."""
-    kappa, s, k, q, g = (26, 13, "4.5", "0.55", "0.87") if anytime else (22, 100, 3, 0, "0.6")
+    kappa, s, k, q, g = (26, 13, "4.5", "0.55", "0.87") if anytime else (26, 100, 3, 0, "0.65")
     with mpmath.workdps(50):
         best = max(range(len(p)), key=lambda a: p[a])
         doubts = [

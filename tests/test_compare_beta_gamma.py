@@ -191,7 +191,7 @@ def test_a_prior_that_is_sure_of_the_wrong_arm_can_be_convinced() -> None:
     assert start_track(np.array([4000.0, 1600.0]), np.array([4000.0, 6400.0])).size == 0
     assert start_track(np.array([1.0, 1e12]), np.array([1.0, 1e12])).size == 0
     assert start_track(np.array([4000.0, 1600.0, 1.0]), np.array([4000.0, 6400.0, 1.0])).size == 0
-    seen = ds.simulate(ds.BernoulliBandit([0.0, 0.2]), [ds.DoubleSampling(horizon=16_000)], belief=known,
+    seen = ds.simulate(ds.BernoulliBandit([0.0, 0.2]), [ds.DoubleSampling(horizon=16_000, count="doubt")], belief=known,
                        horizon=16_000, realizations=1, seed=1, times=[16_000], device="cpu")  # fmt: skip
     assert seen.probability_optimal.values.ravel()[1] > 0.9
 

@@ -56,6 +56,15 @@ def open_page(chromium: Any, **settings: Any) -> Iterator[Any]:
     assert hosts <= {"127.0.0.1", "blob"}, hosts
 
 
+def settled(element: Any) -> Any:
+    """Where an element is once the page has loaded: what is above it may come later."""
+    before, now = None, element.bounding_box()
+    while before != now:
+        element.page.wait_for_timeout(500)
+        before, now = now, element.bounding_box()
+    return now
+
+
 def poll(page: Any) -> None:
     """Let the page look at once for what others have written: it does when it is shown again, or after seconds."""
     page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
@@ -205,7 +214,7 @@ def test_an_outcome_is_stored_for_the_unit_that_was_read(page, shared):
     expect(rows).to_have_count(10, timeout=PATIENCE)
     expect(rows.first).to_contain_text("patient-312")  # the oldest first
     wanted = page.locator("#waiting li", has_text="patient-320")
-    before = wanted.bounding_box()
+    before = settled(wanted)
     for i in range(3):  # others ask, and tell of what stands above
         exp.ask(unit=f"newer-{i}")
         exp.tell(asked[f"patient-{312 + i}"].id, 1.0)
