@@ -24,6 +24,7 @@ def run(**options: object) -> xr.Dataset:
     return ds.simulate(BANDITS, POLICIES, horizon=400, realizations=640, seed=5, device="cpu", **options)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_a_cluster_gives_the_same_numbers_even_when_a_worker_dies(monkeypatch):
     expected = run()
     monkeypatch.setattr(engine, "_REMOTE_SECONDS", 1e-9)

@@ -17,6 +17,7 @@ problems = runpy.run_path(str(ROOT / "docs" / "check_site.py"))["problems"]
 PAGE = '<a href="{}">x</a><h2 id="there">y</h2><link rel="stylesheet" href="{}">'
 
 
+@pytest.mark.slow  # CI runs make docs
 def test_the_site_builds_without_warnings(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "-d", str(tmp_path / "trees")]
     done = subprocess.run(

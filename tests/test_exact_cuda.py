@@ -60,6 +60,7 @@ print("compiled")
 """
 
 
+@pytest.mark.slow
 def test_kernels_compile_to_ptx_without_a_device():
     done = subprocess.run([sys.executable, "-c", COMPILE], capture_output=True, text=True)
     if "NotFoundError" in done.stderr and "compiled" not in done.stdout:

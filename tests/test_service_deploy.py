@@ -30,6 +30,7 @@ def pids_of(port):
     return found
 
 
+@pytest.mark.slow
 def test_the_script_of_the_docs(postgres_url, tmp_path):
     (text,) = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
     (tmp_path / "serve.sh").write_text(text)

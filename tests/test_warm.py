@@ -21,6 +21,7 @@ def test_every_family_and_policy_has_a_run():
         warm.tasks("everything")
 
 
+@pytest.mark.slow
 def test_a_warmed_process_compiles_nothing(tmp_path):
     """The second process finds what the first one kept, and so does a live experiment."""
     decide = (
