@@ -10,6 +10,8 @@ import time
 import urllib.request
 from pathlib import Path
 
+import pytest
+
 import doublesampling as ds
 from tests.service import free_port, wait_until_up
 from tests.test_service_scale import send
