@@ -108,29 +108,22 @@ def calibrate(
     if _is_exact(trial, method, circumstances):
         realizations = 0
     run = {"realizations": realizations, "seed": seed, "equal": False} | circumstances
-    tried: dict[float, float] = {}
-
-    def describe(threshold: float) -> xr.Dataset:
-        design = with_threshold(trial, parameter, threshold, mirror)
-        return (
-            design.simulate(nulls, **run)
-            if realizations
-            else design.exact(nulls, equal=False, threads=circumstances.get("threads"))
-        )
+    tried: dict[float, xr.Dataset] = {}
 
     def error_at(threshold: float) -> float:
         if threshold not in tried:
-            found = describe(threshold)
-            tried[threshold] = float(found[f"probability_{parameter}"].max())
-        return tried[threshold]
+            design = with_threshold(trial, parameter, threshold, mirror)
+            if realizations:
+                tried[threshold] = design.simulate(nulls, **run)
+            else:
+                tried[threshold] = design.exact(nulls, equal=False, threads=circumstances.get("threads"))
+        return float(tried[threshold][f"probability_{parameter}"].max())
 
     low, high = _bracket(trial, error_at, alpha, mirror)
     while high - low > tolerance:
         middle = _between(low, high)
         low, high = (middle, high) if error_at(middle) > alpha else (low, middle)
-    found = describe(high)
-    worst = int(np.argmax(found[f"probability_{parameter}"].values))
-    error = float(found[f"probability_{parameter}"][worst])
+    error = error_at(high)
     spread = math.sqrt(max(alpha * (1.0 - alpha), error * (1.0 - error)) / realizations) if realizations else 0.0
     return Calibration(
         parameter=parameter,
@@ -141,8 +134,8 @@ def calibrate(
         alpha=alpha,
         realizations=realizations,
         trial=with_threshold(trial, parameter, high, mirror),
-        characteristics=found,
-        steps=tuple(sorted(tried.items())),
+        characteristics=tried[high],
+        steps=tuple((threshold, error_at(threshold)) for threshold in sorted(tried)),
     )
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from doublesampling.rules.compiled import rule
+from doublesampling.rules.compiled import inlined, plain, rule
 from doublesampling.rules.special import log_binomial_pmf
 
 FloatArray = NDArray[np.float64]
@@ -57,9 +57,15 @@ class ModeScratch(NamedTuple):
     found: FloatArray
 
 
+@inlined
+def transform_size(number: int) -> int:
+    """Return how many roots of unity the transform for N draws takes: an odd number, half of which symmetry gives."""
+    return 2 * int(4.5 * math.sqrt(number) + 8.0) + 1
+
+
 def mode_scratch(number: int, arms: int) -> ModeScratch:
     """Return the work space for N draws of so many arms."""
-    size = 2 * int(4.5 * math.sqrt(number) + 8.0) + 1  # odd: half the circle, doubled by symmetry
+    size = plain(transform_size)(number)
     points = size // 2 + 1
     root, turn, phase, running = (np.empty(length, dtype=np.complex128) for length in (size, points, points, points))
     lower, before = np.zeros((2, arms, points), dtype=np.complex128)

@@ -16,6 +16,7 @@ from doublesampling.rules.choose.propensities import (
     ModeScratch,
     fill_propensities_of_many,
     fill_propensities_of_two,
+    transform_size,
 )
 from doublesampling.rules.compiled import rule, spliced
 from doublesampling.rules.draws import Address
@@ -72,6 +73,7 @@ def share_modes(number: int, p: FloatArray, first_of_ties: bool, space: ModeScra
         out[a] = 0.0
         if p[a] > 0.0 and can_win(number, p[a], largest, p.size):
             space.share[count] = p[a]
+            out[a] = 1.0  # until its propensity is known
             count += 1
         else:
             rest += p[a]
@@ -81,7 +83,7 @@ def share_modes(number: int, p: FloatArray, first_of_ties: bool, space: ModeScra
     elif count == 2 and rest == 0.0:
         fill_propensities_of_two(number, share, first_of_ties, found)
     else:
-        size = 2 * int(4.5 * np.sqrt(number) + 8.0) + 1
+        size = transform_size(number)
         points = size // 2 + 1
         for i in range(count):
             found[i] = 0.0
@@ -96,7 +98,7 @@ def share_modes(number: int, p: FloatArray, first_of_ties: bool, space: ModeScra
         fill_propensities_of_many(number, share, first_of_ties, part, found)
     i = 0
     for a in range(p.size):
-        if p[a] > 0.0 and can_win(number, p[a], largest, p.size):
+        if out[a] > 0.0:
             out[a] = min(max(found[i], 0.0), 1.0)  # a difference of nearly equal numbers may end just outside
             i += 1
 
