@@ -230,3 +230,9 @@ def test_a_wrong_number_fails_the_qualification(monkeypatch, capsys):
     printed = capsys.readouterr().out
     assert "FAIL  regret of double sampling after 100 decisions" in printed
     assert "ZeroDivisionError" in printed
+
+
+def test_a_protocol_takes_the_weights_of_arms_with_contexts(sqlite_url):
+    belief = ds.Logistic(arms=2, dimension=1)
+    exp = ds.Experiment.create("weights", arms=["a", "b"], belief=belief, storage=sqlite_url)
+    assert "| 0.5; 1 |" in ds.protocol(exp, truths=[[[0.5], [1.0]]], realizations=20).markdown

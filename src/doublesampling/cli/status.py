@@ -11,7 +11,7 @@ from rich.text import Text
 from doublesampling.cli.illustrate import bar, sparkline
 from doublesampling.live import Experiment
 from doublesampling.live.design import Design
-from doublesampling.live.operating_characteristics import Characteristics
+from doublesampling.live.operating_characteristics import Characteristics, words_of_truth
 
 _RECENT = 60
 
@@ -84,7 +84,7 @@ def show_characteristics(console: Console, design: Design, found: Sequence[Chara
     for row in found:
         loss = row.failures if row.failures is not None else row.regret
         alike = "all equal" if len(set(row.truth)) == 1 else "–"
-        cells = [_truth(row.truth), alike if row.best_arm_wins is None else _shown(row.best_arm_wins, 100)]
+        cells = [words_of_truth(row.truth), alike if row.best_arm_wins is None else _shown(row.best_arm_wins, 100)]
         cells += [_shown(row.ends[how], 100) for how in ends] if row.ends is not None else []
         cells += [] if row.size is None else [_shown(row.size)]
         cells.append(_shown(loss))
@@ -104,12 +104,6 @@ def show_characteristics(console: Console, design: Design, found: Sequence[Chara
         style="dim",
         markup=False,
     )
-
-
-def _truth(truth: Sequence[Any]) -> str:
-    if isinstance(truth[0], (list, tuple)):
-        return "; ".join(", ".join(f"{weight:g}" for weight in weights) for weights in truth)
-    return ", ".join(f"{mean:g}" for mean in truth)
 
 
 def _shown(value: tuple[float, float], times: float = 1.0) -> str:

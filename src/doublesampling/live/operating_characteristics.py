@@ -92,6 +92,13 @@ class Characteristics:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
+def words_of_truth(truth: Sequence[Any]) -> str:
+    """Return an assumed truth as people write it: "0.3, 0.5"; with contexts the weights of each arm, "1, 0; 0, 2"."""
+    if isinstance(truth[0], Sequence):
+        return "; ".join(", ".join(f"{weight:g}" for weight in weights) for weights in truth)
+    return ", ".join(f"{mean:g}" for mean in truth)
+
+
 class Lateness(NamedTuple):
     """What is assumed of outcomes beside their expected values."""
 

@@ -7,12 +7,14 @@ import xarray as xr
 
 from doublesampling.errors import DoubleSamplingError, SettingError
 from doublesampling.live.design import Design
-from doublesampling.live.operating_characteristics import Characteristics, characteristics
+from doublesampling.live.operating_characteristics import Characteristics, characteristics, words_of_truth
 from doublesampling.paper.document import Block, Heading, Paragraph, Table
 from doublesampling.reports.design_words import items
 from doublesampling.trials import Trial
 
-Truths = Mapping[str, Sequence[float]]
+Truth = Sequence[float] | Sequence[Sequence[float]]
+"""The expected reward of every arm; for arms with contexts the weights of each."""
+Truths = Mapping[str, Truth]
 _EXACT = 100
 """Participants up to which two binary arms are computed exactly: a second, and four times as long for twice as many."""
 _SCENARIO = {
@@ -28,9 +30,9 @@ _SCENARIO = {
 }
 
 
-def named(truths: Sequence[Sequence[float]]) -> Truths:
+def named(truths: Sequence[Truth]) -> Truths:
     """Return scenarios by a name that says what is assumed."""
-    return {", ".join(f"{mean:g}" for mean in truth): truth for truth in truths}
+    return {words_of_truth(truth): truth for truth in truths}
 
 
 def trial_of(design: Any) -> Trial:
@@ -113,7 +115,7 @@ def _pm(pair: tuple[float, float] | None, digits: int = 1, scale: float = 1.0) -
 def _experiment_tables(design: Any, found: list[Characteristics]) -> list[Block]:
     rows = tuple(
         (
-            ", ".join(f"{mean:g}" for mean in each.truth),
+            words_of_truth(each.truth),
             str(each.horizon),
             _pm(each.best_arm_wins, scale=100.0),
             _pm(each.failures),

@@ -6,18 +6,17 @@ from typing import Any
 from doublesampling.errors import SettingError
 from doublesampling.live.experiment import Experiment
 from doublesampling.paper.document import Block, Heading, Paragraph
-from doublesampling.reports.characteristics import characteristics_blocks, named
+from doublesampling.reports.characteristics import Truth, characteristics_blocks, named
 from doublesampling.reports.design_words import analysis_blocks, design_blocks, rule_blocks, versions_blocks
 from doublesampling.reports.page import NO_CLAIM, Report
 
 
-def protocol(
-    subject: Any, truths: Sequence[Sequence[float]] = (), *, realizations: int = 1000, seed: int = 1
-) -> Report:
+def protocol(subject: Any, truths: Sequence[Truth] = (), *, realizations: int = 1000, seed: int = 1) -> Report:
     """Return the protocol of an Experiment, or of a design without a store (a Trial).
 
-    ``truths`` are scenarios, each with the assumed expected reward of every arm. The design is computed exactly on them
-    where that is possible and quick, else simulated, and compared with equal allocation.
+    ``truths`` are scenarios, each with the assumed expected reward of every arm (with contexts: its weights).
+    The design is computed exactly on them where that is possible and quick, else simulated, and compared with equal
+    allocation.
 
     >>> import doublesampling as ds
     >>> trial = ds.Trial(arms=["old", "new"], policy=ds.ThompsonSampling(), horizon=40)
