@@ -148,7 +148,7 @@ def main() -> None:
     print("Share of 95 % intervals that hold the target's expected reward; in brackets the share of logs with one.\n")
     print("| logged by | target | ips | dr | rejection replay | rows it accepted, median (5 % to 95 %) |")
     print("| --- | --- | ---: | ---: | ---: | ---: |")
-    with ProcessPoolExecutor(2) as pool:
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
         for logger in options.logger:
             found = [row for rows in pool.map(judge, [(logger, seed) for seed in range(logs)]) for row in rows]
             for target in TARGETS:

@@ -398,6 +398,23 @@ def test_cuda_without_a_device_says_what_to_do():
     assert run(BERNOULLI, [ds.DoubleSampling()], device="auto").attrs["device"] == "cpu"
 
 
+def test_a_numba_cuda_that_fails_to_load_leaves_the_cpu(monkeypatch):
+    from doublesampling.engine import devices
+
+    def broken(name):
+        if name == "numba.cuda":
+            raise AttributeError("module 'numpy' has no attribute 'row_stack'")
+
+    monkeypatch.setattr(devices, "import_module", broken)
+    devices.cuda_problem.cache_clear()
+    try:
+        assert run(BERNOULLI, [ds.DoubleSampling()], device="auto").attrs["device"] == "cpu"
+        with pytest.raises(SettingError, match="fails to load: module 'numpy' has no attribute"):
+            run(BERNOULLI, [ds.DoubleSampling()], device="cuda")
+    finally:
+        devices.cuda_problem.cache_clear()
+
+
 def test_plans_are_small_enough_to_send():
     import pickle
 

@@ -199,14 +199,20 @@ def read_table(path: object) -> "pd.DataFrame":
         if file.suffix == ".parquet":
             return pandas.read_parquet(file)
         if file.suffix in (".jsonl", ".ndjson"):
-            return pandas.read_json(file, lines=True)
-        return pandas.read_csv(file)
+            return pandas.read_json(file, lines=True, precise_float=True)
+        return pandas.read_csv(file, **_exact_floats(pandas.__version__))
     except ImportError:
         raise missing_extra("Parquet files need pyarrow", "data") from None
     except OSError as problem:
         raise LogError(f"The log {str(file)!r} cannot be read: {problem.strerror or problem}.") from None
     except ValueError as problem:
         raise LogError(f"The log {str(file)!r} is not a table: {problem}.") from None
+
+
+def _exact_floats(version: str) -> dict[str, str]:
+    """Return how read_csv gives every digit back: by default from pandas 3.1 on, which deprecates to ask for it."""
+    major, minor = (int(part) for part in version.split(".")[:2])
+    return {} if (major, minor) >= (3, 1) else {"float_precision": "round_trip"}
 
 
 def context_column(name: str, values: Any) -> FloatArray:
