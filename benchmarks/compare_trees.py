@@ -1,7 +1,7 @@
 """Compare the code and the engine of two source trees: ``python benchmarks/compare_trees.py OLD/src NEW/src``.
 
 Prints how many parameters functions take and how long the code is, then microseconds of processor time per decision on
-one thread: old and new in turns, a process each, the best of all rounds (five readings in each), and the ratio. On a
+one thread: old and new in turns, a process each, the best of all rounds (60 readings in each), and the ratio. On a
 shared machine readings of one tree differ by half: take eight rounds or more, and repeat a line before relying on it.
 """
 
@@ -51,7 +51,7 @@ policy = eval("ds." + policy)
 plan = make_plan(worlds[world], policy, horizon=horizon, realizations=64, seed=1, times=[horizon])
 play_block(plan, Unit(0, 0, 0))
 best = 1e9
-for _ in range(5):
+for _ in range(60):
     began = time.process_time()
     play_block(plan, Unit(0, 0, 0))
     best = min(best, time.process_time() - began)

@@ -17,7 +17,6 @@ IntArray = NDArray[np.int64]
 # per arm: how often the propensity was in each of these ranges, and the arm was played
 _EDGES = np.array([-1.0, 0.0, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 0.9999, 1.0 - 1e-9, 1.0])
 _FEW = 1000
-_SINGLE = 0.1  # of the seeds, where decisions are made one by one
 _TIME = 26
 
 
@@ -170,9 +169,9 @@ class Found(NamedTuple):
 
 
 def measure(number: int, seeds: int) -> Found:
-    """Play one of the cases: for processes, which are told its number. A tenth where decisions are made one by one."""
+    """Play one of the cases: for processes, which are told its number."""
     case = next(itertools.islice(cases(), number, None))
-    arms, propensities = play(case, seeds if case.decide_many else int(seeds * _SINGLE * case.share))
+    arms, propensities = play(case, seeds if case.decide_many else int(seeds * case.share))
     where = f"{case.policy!r} in {case.state}"
     return Found(where, case.decide_many is not None, len(arms), smallest_p_value(arms, propensities))
 

@@ -15,7 +15,7 @@ export function logCard(state) {
   const element = h("section", { class: "card", "aria-label": "Log" }, h("div", { class: "row between" }, h("h2", {}, "Log"),
     h("a", { href: `#/e/${encodeURIComponent(state.name)}/audit` }, "Audit trail")), fresh, table, h("div", { class: "row" }, newest, older), dialog);
   const watched = new Watched();
-  let from = TOP, following = null, top = null;
+  let from = TOP, following = null, top = null, asked = 0;
 
   function row(d) {
     const why = h("button", { class: "link", "aria-label": `Why this arm for decision ${d.number}` }, "why?");
@@ -29,7 +29,9 @@ export function logCard(state) {
   }
 
   async function load(now = false) {
+    const turn = ++asked;
     const page = await watched.look(`${at(state.name)}/decisions?limit=${PAGE}&before=${from}`, now);
+    if (turn !== asked) return null; // a later request has overtaken this one, and knows more
     if (page === null) return watched.version;
     following = page.following;
     fill(body, page.decisions.length ? page.decisions.map(row)
