@@ -236,3 +236,11 @@ def test_a_protocol_takes_the_weights_of_arms_with_contexts(sqlite_url):
     belief = ds.Logistic(arms=2, dimension=1)
     exp = ds.Experiment.create("weights", arms=["a", "b"], belief=belief, storage=sqlite_url)
     assert "| 0.5; 1 |" in ds.protocol(exp, truths=[[[0.5], [1.0]]], realizations=20).markdown
+
+
+def test_characteristics_follow_looks_that_only_advise(sqlite_url):
+    stopping = ds.Stopping(looks=[20, 40], superiority=0.95, enforce=False)
+    exp = ds.Experiment.create("advice", arms=["a", "b"], participants=40, stopping=stopping, storage=sqlite_url)
+    text = ds.protocol(exp, truths=[[0.2, 0.8]]).markdown
+    assert "Looks of this design only advise; the numbers hold if their advice is followed." in text
+    assert "| superiority |" in text

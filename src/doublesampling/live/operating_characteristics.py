@@ -99,6 +99,12 @@ def words_of_truth(truth: Sequence[Any]) -> str:
     return ", ".join(f"{mean:g}" for mean in truth)
 
 
+def trial_of(design: Design, horizon: int) -> Trial:
+    """Return the design as a trial of at most so many decisions. Looks that only advise are followed in it."""
+    parts = {name: getattr(design, name) for name in ("arms", "belief", "policy", "allocation", "stopping")}
+    return Trial(**parts, horizon=horizon)
+
+
 class Lateness(NamedTuple):
     """What is assumed of outcomes beside their expected values."""
 
@@ -152,10 +158,7 @@ def _of_trial(design: Design, bandit: Any, length: int, count: int, seed: int, l
             "A design with an allocation or a stopping rule, or with delay, dropout or a trend, is simulated with the "
             "beliefs and policies of this package only. Use ds.simulate with your own bandit."
         )
-    trial = Trial(
-        arms=design.arms, belief=design.belief, policy=design.policy, allocation=design.allocation,
-        stopping=design.stopping, horizon=length,
-    )  # fmt: skip
+    trial = trial_of(design, length)
     world = make_world(design.belief, bandit, Circumstances(late.delay, late.dropout, late.trend or None))
     threads, means, binary = check_threads(None), world.means, isinstance(bandit, BernoulliBandit)
     found = play(pack(trial, False), [world], count, seed, threads)

@@ -7,7 +7,7 @@ import xarray as xr
 
 from doublesampling.errors import DoubleSamplingError, SettingError
 from doublesampling.live.design import Design
-from doublesampling.live.operating_characteristics import Characteristics, characteristics, words_of_truth
+from doublesampling.live.operating_characteristics import Characteristics, characteristics, trial_of, words_of_truth
 from doublesampling.paper.document import Block, Heading, Paragraph, Table
 from doublesampling.reports.design_words import items
 from doublesampling.trials import Trial
@@ -35,17 +35,15 @@ def named(truths: Sequence[Truth]) -> Truths:
     return {words_of_truth(truth): truth for truth in truths}
 
 
-def trial_of(design: Any) -> Trial:
+def _trial(design: Any) -> Trial:
     """Return the design of an experiment as a trial: all its rules, and an end where it has none."""
     if isinstance(design, Trial):
         return design
-    rule = design.stopping if design.stopping is not None and design.stopping.enforce else None
-    horizon = design.participants or design.usual_horizon
+    rule, horizon = design.stopping, design.participants or design.usual_horizon
     if design.participants is None and rule is not None:
         looks = rule.looks if isinstance(rule.looks, int) else rule.looks[-1]
         horizon = max(horizon, looks)
-    parts = {name: getattr(design, name) for name in ("arms", "belief", "policy", "allocation")}
-    return Trial(**parts, stopping=rule, horizon=horizon)
+    return trial_of(design, horizon)
 
 
 def characteristics_blocks(design: Any, truths: Truths, *, realizations: int, seed: int) -> list[Block]:
@@ -59,7 +57,7 @@ def characteristics_blocks(design: Any, truths: Truths, *, realizations: int, se
         )
         return said
     try:
-        trial = trial_of(design)
+        trial = _trial(design)
         found = _exact(trial, truths)
         words = "Computed exactly, without Monte Carlo error"
         if found is None:
@@ -69,6 +67,8 @@ def characteristics_blocks(design: Any, truths: Truths, *, realizations: int, se
         return [*said, *_without_trial(design, truths, realizations, seed, problem)]
     how = f"{words}. At most {trial.horizon} participants; outcomes are known {_delay(trial)}."
     beside = "Equal allocation to all arms, with the same rules, stands below the adaptive design."
+    if trial.stopping is not None and not trial.stopping.enforce:
+        beside += " Looks of this design only advise; the numbers hold if their advice is followed."
     return [*said, Paragraph(f"{how} {beside}"), scenario_table(found, _rules_without(trial))]
 
 
