@@ -299,6 +299,29 @@ def test_a_late_answer_does_not_undo_a_correction_in_the_log(page, shared):
     expect(log).to_contain_text("voided")
 
 
+def test_a_log_from_before_a_correction_is_asked_for_again(page, shared):
+    """A busy server answers from its cache, also to a page that has just written; the pointer stays on the log."""
+    exp = ds.Experiment.create("again", arms=["a", "b"], seed=1, storage=shared[1])
+    exp.tell(exp.ask(unit="u").id, 1.0)
+    page.goto(f"{shared[0]}/#/e/again")
+    log, button = page.locator("table.log"), page.get_by_role("button", name="correct for u")
+    expect(button).to_be_visible(timeout=PATIENCE)
+
+    def nothing_new(route: Any) -> None:
+        fresh = "no-cache" in route.request.headers.get("cache-control", "")
+        route.fulfill(status=304, headers={"Doublesampling-Version": "before"}) if fresh else route.continue_()
+
+    page.route("**/decisions?limit=*", nothing_new)
+    button.click()
+    page.get_by_label("What to do").select_option("void")
+    page.get_by_label("Reason").fill("never given")
+    page.get_by_role("button", name="Store the correction").click()
+    log.hover()
+    expect(page.locator("dialog[open]")).to_have_count(0, timeout=PATIENCE)
+    poll(page)
+    expect(log).to_contain_text("voided", timeout=PATIENCE)
+
+
 def test_the_gauge_speaks_from_the_propensities(page, shared):
     """With even odds and a horizon it once said "exploiting: sure enough"."""
     policy = ds.DoubleSampling(horizon=100)

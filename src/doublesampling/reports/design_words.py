@@ -20,9 +20,29 @@ _OUTCOMES = {
 }
 
 
+_ITEMS = {
+    "trial design": "3a, 3b",
+    "changes to the trial": "3c",
+    "sample size and operating characteristics": "7a",
+    "interim decision-making criteria": "7b",
+    "randomisation": "8a, 8b",
+    "blinding": "11a, 11c",
+    "statistical methods": "12a, 12b",
+    "participant flow": "13a",
+    "recruitment": "14a",
+    "adaptation decisions": "14c",
+    "similarity of stages": "15b",
+    "numbers analysed": "16",
+    "outcomes and estimation": "17a",
+    "interim results": "17c",
+    "statistical analysis plan and other trial documents": "24a, 24b",
+}
+"""Items of the CONSORT-ACE statement of 2020 (Dimairo et al.) by their subject."""
+
+
 def items(*names: str) -> Paragraph:
-    """Return to which items of CONSORT-ACE a section can contribute, by their subject."""
-    return Paragraph(f"CONSORT-ACE: {', '.join(names)}.")
+    """Return to which items of CONSORT-ACE a section can contribute, by their subject and number."""
+    return Paragraph(f"CONSORT-ACE: {', '.join(f'{name} ({_ITEMS[name]})' for name in names)}.")
 
 
 def outcome_words(belief: Any) -> str:

@@ -72,7 +72,7 @@ class ResponseCache:
 
     def __init__(self, budget: Budget | None = None) -> None:
         self.budget = Budget() if budget is None else budget
-        self.forced = Budget(share=1.0, most=12.0)  # responses, not seconds: one per second, up to a dozen at once
+        self.forced = Budget(share=3.0, most=30.0)  # responses, not seconds: a page asks for six after each write
         self.computed, self._size = 0, 0
         self._responses: OrderedDict[Hashable, CachedResponse] = OrderedDict()
         self._under_way: dict[Hashable, asyncio.Future[CachedResponse]] = {}

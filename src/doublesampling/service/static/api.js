@@ -37,20 +37,22 @@ export async function call(path, { method = "GET", body, headers = {}, raw = fal
   return raw ? answer : answer.json();
 }
 
-// Poll a resource: null where the response has not changed.
+// Poll a resource: null where the response has not changed, or where a later request was answered before this one.
 export class Watched {
-  constructor() { this.path = null; this.tag = null; this.version = null; }
+  constructor() { this.path = null; this.tag = null; this.version = null; this.asked = 0; this.answered = 0; }
 
   // fresh: this page has just written and wants to see the result
   async look(path, fresh = false) {
     const same = path === this.path && this.tag;
     const headers = { ...(same ? { "If-None-Match": this.tag } : {}), ...(fresh ? { "Cache-Control": "no-cache" } : {}) };
+    const turn = ++this.asked;
     const answer = await call(path, { raw: true, headers });
+    const found = answer.status === 304 ? null : await answer.json();
+    if (turn < this.answered) return null;
+    this.answered = turn;
     this.version = answer.headers.get("doublesampling-version"); // the version of the experiment it was computed from
-    if (answer.status === 304) return null;
-    this.path = path;
-    this.tag = answer.headers.get("etag");
-    return answer.json();
+    if (found) [this.path, this.tag] = [path, answer.headers.get("etag")];
+    return found;
   }
 }
 

@@ -15,24 +15,25 @@ export function logCard(state) {
   const element = h("section", { class: "card", "aria-label": "Log" }, h("div", { class: "row between" }, h("h2", {}, "Log"),
     h("a", { href: `#/e/${encodeURIComponent(state.name)}/audit` }, "Audit trail")), fresh, table, h("div", { class: "row" }, newest, older), dialog);
   const watched = new Watched();
-  let from = TOP, following = null, top = null, asked = 0;
+  let from = TOP, following = null, top = null;
+  let owed = null; // the decision that was corrected here, until the table shows it: a busy server may answer from before
 
   function row(d) {
     const why = h("button", { class: "link", "aria-label": `Why this arm for decision ${d.number}` }, "why?");
     why.addEventListener("click", busy(why, () => explain(d.id)));
     const shown = d.reward === null ? h("span", { class: "dim" }, d.status)
       : h("span", {}, reward(d.reward), d.status !== "told" && h("span", { class: "badge" }, d.status));
-    const mend = state.me.can("amend") && d.status !== "voided" && correctButton(state, d, d.reward, async () => { await load(true); await state.refresh(); }, d.reward === null ? "void" : "correct");
+    const mend = state.me.can("amend") && d.status !== "voided" && correctButton(state, d, d.reward, async () => { owed = d; await load(true); await state.refresh(); }, d.reward === null ? "void" : "correct");
     return h("tr", { class: d.status === "voided" ? "dropped" : null }, h("td", { class: "num" }, count(d.number)), h("td", { class: "unit", title: d.unit }, d.unit ?? "–"), h("td", { class: "dim when" }, clock(d.asked_at)),
       h("td", { class: "arm" }, armName(d.arm, d.arm_name)), h("td", { class: "num" }, percent(d.propensity)), h("td", { class: "num" }, count(d.candidates)),
       h("td", {}, shown), h("td", {}, why, " ", mend));
   }
 
   async function load(now = false) {
-    const turn = ++asked;
     const page = await watched.look(`${at(state.name)}/decisions?limit=${PAGE}&before=${from}`, now);
-    if (turn !== asked) return null; // a later request has overtaken this one, and knows more
     if (page === null) return watched.version;
+    const shown = page.decisions.find((each) => each.id === owed?.id);
+    if (!shown || shown.status !== owed.status || shown.reward !== owed.reward) owed = null;
     following = page.following;
     fill(body, page.decisions.length ? page.decisions.map(row)
       : h("tr", {}, h("td", { colspan: heads.length, class: "dim" }, "No decisions yet.")));
@@ -43,10 +44,11 @@ export function logCard(state) {
     return watched.version;
   }
 
-  // The table does not change while it is used, except for its first page: the pointer may rest on the empty table.
+  // The table does not change while it is used, except for its first page (the pointer may rest on the empty table) and
+  // what was corrected in it.
   const inUse = () => table.matches(":hover") || table.contains(document.activeElement) || dialog.open;
   const update = async (now) => {
-    if (from === TOP && (top === null || !inUse())) return load(now);
+    if (owed || (from === TOP && (top === null || !inUse()))) return load(now);
     fresh.hidden = top === null || state.view.results.decisions <= top;
     return null;
   };
