@@ -72,7 +72,7 @@ class ResponseCache:
 
     def __init__(self, budget: Budget | None = None) -> None:
         self.budget = Budget() if budget is None else budget
-        self.forced = Budget(share=3.0, most=30.0)  # responses, not seconds: a page asks for six after each write
+        self.forced = Budget(share=0.1, most=2.0)  # for callers who have just written
         self.computed, self._size = 0, 0
         self._responses: OrderedDict[Hashable, CachedResponse] = OrderedDict()
         self._under_way: dict[Hashable, asyncio.Future[CachedResponse]] = {}
@@ -93,11 +93,11 @@ class ResponseCache:
         """Return the cached response where it is fresh or the budget is spent; otherwise a new one.
 
         ``pause`` is the minimum time in seconds between two checks of the store for this question. A caller who has
-        just written may ask for a ``fresh`` response, which is computed regardless of the budget, some times a second.
+        just written may ask for a ``fresh`` response, which has a larger budget of its own.
         """
         key = (experiment, question)
         kept = self._responses.get(key)
-        forced = kept is not None and fresh and self._force()
+        forced = kept is not None and fresh and self.forced.left > 0.0
         if kept is not None and not forced and not self._is_due(experiment, key, kept, pause):
             self._responses.move_to_end(key)
             return kept
@@ -106,17 +106,11 @@ class ResponseCache:
             await asyncio.wait([running])
             running, kept = self._under_way.get(key), self._responses.get(key)
         if running is None:
-            running = asyncio.ensure_future(self._renew(key, kept, compute))
+            budget = self.forced if forced else self.budget
+            running = asyncio.ensure_future(self._renew(key, kept, compute, budget))
             self._under_way[key] = running
             running.add_done_callback(lambda done: self._finish(key, done))
         return await asyncio.shield(running)
-
-    def _force(self) -> bool:
-        """Return whether one more response may be computed regardless of the budget, and count it."""
-        if self.forced.left < 1.0:
-            return False
-        self.forced.spend(1.0)
-        return True
 
     def _is_due(self, experiment: str, key: Hashable, kept: CachedResponse, pause: float) -> bool:
         now, looked = time.monotonic(), self._looked.get(key, 0.0)
@@ -126,10 +120,12 @@ class ResponseCache:
             return False
         return now - looked > pause or self._written.get(experiment, 0.0) > looked
 
-    async def _renew(self, key: Hashable, kept: CachedResponse | None, compute: Compute) -> CachedResponse:
+    async def _renew(
+        self, key: Hashable, kept: CachedResponse | None, compute: Compute, budget: Budget
+    ) -> CachedResponse:
         self._looked[key] = time.monotonic()
         made = await compute(None if kept is None else kept.version)
-        self.budget.spend(made.seconds if kept is not None else min(made.seconds, _FIRST))
+        budget.spend(made.seconds if kept is not None else min(made.seconds, _FIRST))
         now = time.monotonic()
         if made.body is None:
             assert kept is not None

@@ -34,7 +34,7 @@ class Conditions:
 async def _conditions(
     if_none_match: Annotated[str | None, Header(description="the ETag of the response that the client has")] = None,
     cache_control: Annotated[
-        str | None, Header(description="`no-cache` after a write: recompute the response, unless that is too frequent")
+        str | None, Header(description="`no-cache` after a write: recompute the response, unless such requests take too much time")
     ] = None,
 ) -> Conditions:
     return Conditions(if_none_match, cache_control is not None and "no-cache" in cache_control)

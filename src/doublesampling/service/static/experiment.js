@@ -32,7 +32,7 @@ export function showExperiment(main, { me, name, refused }) {
     if (behind && (now || drawn.length < OFTEN)) { // the rest need not follow every outcome
       drawn.push(Date.now());
       behind = !await page.draw(now);
-    } else if (state.series && !state.series.complete) await page.count();
+    } else await page.settle();
     page.live(true);
   }
 
@@ -122,8 +122,13 @@ function build(state) {
     begun = true;
     return versions.every((version) => !version || version === state.view.results.version);
   }
+  // What cannot wait until everything is drawn again.
+  async function settle() {
+    if (state.series && !state.series.complete) await drawSeries(false);
+    await log.settle();
+  }
   return {
-    element, choices, show, draw, count: () => drawSeries(false),
+    element, choices, show, draw, settle,
     live: (up, why) => { live.className = up ? "live up" : "live"; live.textContent = up ? "live" : why; },
     leave: () => { charts.forEach((chart) => chart.leave()); setColoured(null); },
   };

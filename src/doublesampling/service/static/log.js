@@ -65,7 +65,7 @@ export function logCard(state) {
   older.addEventListener("click", busy(older, async () => { from = following; await load(); }));
   newest.addEventListener("click", busy(newest, async () => { from = TOP; await load(); }));
   fresh.addEventListener("click", busy(fresh, async () => { from = TOP; await load(); }));
-  return { element, update };
+  return { element, update, settle: async () => { if (owed) await load(); } };
 }
 
 function explanation(found) {
