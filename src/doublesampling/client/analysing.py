@@ -111,7 +111,7 @@ _NUMBERS = {
 def _parse_analysis(found: dict[str, Any]) -> "Analysis":
     from doublesampling.inference import Analysis
 
-    numbers = {name: _number(found[name], otherwise) for name, otherwise in _NUMBERS.items()}
+    numbers: dict[str, Any] = {name: _number(found[name], otherwise) for name, otherwise in _NUMBERS.items()}
     worst, ends = found["worst_case"], (-math.inf, math.inf)
     return Analysis(
         outcomes=tuple(found["outcomes"]),
