@@ -19,7 +19,7 @@ from doublesampling.inference.scores import (
     running_means,
     stick_breaking_weights,
 )
-from doublesampling.inference.trust import FEWEST_OUTCOMES, Support, check_propensities_last, find_support
+from doublesampling.inference.trust import Support, check_propensities_last, find_support
 from doublesampling.inference.words import trust
 
 METHODS = ("aw-aipw", "aipw", "ips", "naive")
@@ -219,10 +219,10 @@ def _weights(log: DecisionLog, arms: tuple[int, ...], choice: AnalysisSettings, 
         return (shares > 0.0).astype(np.float64)
     h = constant_weights(shares) if choice.weights == "constant" else stick_breaking_weights(shares, choice.decay)
     if choice.initial is None:
-        # before any outcome is known m̂ has no scale: these rows would only add noise, unless they are most of the log
+        # before any outcome is known m̂ has no scale: unless these rows hold most outcomes of an arm, they add noise
         played, later = log.arms[support.rows], support.rows >= int(log.known[log.observed].min())
         kept, dropped = (np.array([(played[rows] == arm).sum() for arm in arms]) for rows in (later, ~later))
-        if (kept >= np.maximum(dropped, FEWEST_OUTCOMES)).all():
+        if (kept > dropped).all():
             h[~later] = 0.0
     return h
 
