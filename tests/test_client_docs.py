@@ -16,7 +16,7 @@ from tests.client import new_key, service
 
 def test_every_block_of_the_page_runs(sqlite_url, monkeypatch, capsys):
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     key, plain, plain_async = new_key(sqlite_url), ds.connect, ds.connect_async
     app = create_app(sqlite_url)
     names: dict[str, object] = {"__name__": "__main__"}
@@ -35,6 +35,7 @@ def test_every_block_of_the_page_runs(sqlite_url, monkeypatch, capsys):
     printed = capsys.readouterr().out
     assert "10 mg" in printed
     assert "'outcomes': 11" in printed
+    assert "20 mg - placebo: " in printed
 
 
 @pytest.mark.parametrize("name", sorted(set(re.findall(r"`(\w+Error)`", PAGE.read_text()))))

@@ -143,3 +143,22 @@ def test_a_policy_without_propensities_has_no_sequence(sqlite_url):
         exp.sequence((1, 0))
     with pytest.raises(LogError, match="propensit"):
         exp.analyse((1, 0))
+
+
+def test_decisions_after_a_large_batch_do_not_replace_it(sqlite_url):
+    """Rows before the first known outcome get no weight only where enough rows follow them."""
+    exp = ds.Experiment.create(
+        "trial", arms=ARMS[:2], policy=ds.EpsilonGreedy(epsilon=0.5), storage=sqlite_url, seed=1, units="many"
+    )
+    exp.tell_many([(d.id, float(i % 3 == 0)) for i, d in enumerate(exp.ask_many(40))])
+    batch = exp.analyse()
+    for _ in range(3):
+        made = exp.ask()
+        found = exp.analyse()
+        assert found.worst_case is not None
+        assert np.isfinite(found.worst_case).all()
+        exp.tell(made.id, 1.0)
+        found = exp.analyse()
+        assert found.effective_sample_size > 10
+        assert abs(found.estimate - batch.estimate) < batch.standard_error
+        assert 0.5 < found.standard_error / batch.standard_error < 1.5

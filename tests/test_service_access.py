@@ -46,6 +46,8 @@ ROUTES = {
     ("GET", f"{E}/posterior"): READ,
     ("GET", f"{E}/series"): READ,
     ("GET", f"{E}/sequence"): READ,
+    ("GET", f"{E}/analysis"): READ,
+    ("GET", f"{E}/exact-test"): READ,
     ("GET", f"{E}/protocol.html"): READ,
     ("GET", f"{E}/report.html"): READ,
     ("GET", f"{E}/health"): READ,

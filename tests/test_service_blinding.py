@@ -82,7 +82,7 @@ CALLS = st.one_of(
     st.tuples(st.just("own"), who, where, st.sampled_from([None, "u1"]), st.integers(1, 5)),
     st.tuples(st.just("get"), who, where, st.sampled_from(["", "/decisions", "/posterior", "/series", "/health",
               "/sequence", "/report.html", "/replay", "/export.csv", "/decisions/{id}", "/overview", "/audit",
-              "/waiting", "/summary"]), which),
+              "/waiting", "/summary", "/analysis", "/exact-test"]), which),
     st.tuples(st.just("list"), who),
 )  # fmt: skip
 

@@ -6,10 +6,11 @@ from typing import IO, TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from doublesampling.client import calls, downloads, parsing
+from doublesampling.client import analysing, calls, downloads, parsing
 from doublesampling.client.paging import AuditPages, DecisionPages
 from doublesampling.client.transport import AsyncSender
 from doublesampling.features import ContextLike, ContextsLike
+from doublesampling.live.analysing import Contrast
 from doublesampling.live.explain import Explanation
 from doublesampling.live.queries.looks import LookRecord
 from doublesampling.live.records import Outcome, Receipt
@@ -17,6 +18,10 @@ from doublesampling.live.replay import Replay
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from doublesampling import inference
+    from doublesampling.exact.significance import ExactTest
+    from doublesampling.inference import Analysis
 
 
 class AsyncRemoteExperiment:
@@ -142,6 +147,43 @@ class AsyncRemoteExperiment:
     async def looks(self) -> Sequence[LookRecord]:
         """Return the looks of the stopping rule that were made, each with its probabilities, thresholds and verdict."""
         return await self._sender.send(calls.looks(self._name))
+
+    async def analyse(
+        self, contrast: Contrast = (1, 0), method: str = "aw-aipw", level: float = 0.95, **settings: Any
+    ) -> "Analysis":
+        """Estimate the mean reward of an arm, or the difference of two, with a confidence interval.
+
+        ``contrast`` names two arms, such as ("20 mg", "placebo"), or one. See ``ds.analyse`` for the methods and the
+        other settings, of which ``context`` cannot be given. The service computes it; numbers are those of
+        ``ds.Experiment.analyse``.
+        """
+        wanted = analysing.check_settings(method, level, **settings)
+        return await self._sender.send(analysing.analysis(self._name, await self._arms(contrast), wanted))
+
+    async def exact_test(
+        self, *, statistic: Any = "z", alternative: str = "two-sided", late: str = "refuse"
+    ) -> "ExactTest":
+        """Return the exact test that two binary arms are equal, given how this experiment's own design allocates.
+
+        See ``ds.Experiment.exact_test``. ``statistic`` is "z", "difference" or "probability"; functions cannot be sent.
+        """
+        return await self._sender.send(analysing.exact_test(self._name, statistic, alternative, late))
+
+    async def sequence(
+        self, contrast: Contrast = (1, 0), level: float = 0.95, *, method: str = "asymptotic"
+    ) -> "inference.Sequence":
+        """Return a confidence sequence: intervals that hold together, however often anyone looks.
+
+        See ``ds.Experiment.sequence``. Its ``optimal_at`` and ``bounds`` cannot be given here: "asymptotic" intervals
+        are meant to be narrow at the policy's horizon, and "empirical-bernstein" is for rewards from 0 to 1.
+        """
+        chosen = analysing.check_sequence(level, method)
+        return await self._sender.send(analysing.sequence(self._name, await self._arms(contrast), *chosen))
+
+    async def _arms(self, contrast: Contrast) -> tuple[int, ...]:
+        by_name = analysing.needs_names(contrast)
+        names = await self._sender.send(analysing.arm_names(self._name)) if by_name else []
+        return analysing.check_contrast(contrast, names)
 
     async def status(self) -> dict[str, Any]:
         """Return the status of the experiment as every key may see it; ``results`` is None for blind keys."""

@@ -87,7 +87,7 @@ def failure_from_response(status: int, headers: Any, body: bytes, url: str) -> F
     problem = _problem(body)
     if problem is not None:
         code, detail = str(problem["code"]), str(problem["detail"])
-        error = _make(code, detail, status)
+        error = make_error(code, detail, status)
         return FailedAttemptError(error, code in AGAIN, unclear=status >= 500, after=after)
     if status in _PROXY:
         message = f"{url} answered {status}: the service behind it does not respond. Try again later."
@@ -108,7 +108,8 @@ def unexpected(url: str, what: str, status: int | None = None) -> UnexpectedResp
     )
 
 
-def _make(code: str, detail: str, status: int) -> DoubleSamplingError:
+def make_error(code: str, detail: str, status: int) -> DoubleSamplingError:
+    """Return the exception of an error code: one of this package, or a ServiceError."""
     stored = _STORED.get(code)
     if stored is not None:
         return stored(detail)

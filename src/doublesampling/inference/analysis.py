@@ -86,16 +86,37 @@ class Analysis:
         return html.block(html.table([row], headings, caption="Analysis"), html.line(self.trust))
 
 
-@dataclass(frozen=True)
-class _Choice:
-    """The settings of an analysis, checked."""
+@dataclass(frozen=True, kw_only=True)
+class AnalysisSettings:
+    """The settings of ``analyse`` that do not depend on the log, checked."""
 
-    method: str
-    weights: str
-    level: float
-    null: float
-    decay: float
-    initial: float | None
+    method: str = "aw-aipw"
+    level: float = 0.95
+    weights: str = "constant"
+    bounds: tuple[float, float] | None = None
+    null: float = 0.0
+    decay: float = 0.7
+    initial: float | None = None
+
+    def __post_init__(self) -> None:
+        checked: dict[str, Any] = {
+            "method": checks.one_of("method", self.method, METHODS),
+            "level": checks.within("level", self.level, 0.5, 0.9999),
+            "weights": checks.one_of("weights", self.weights, WEIGHTS),
+            "bounds": None if self.bounds is None else _check_bounds(self.bounds),
+            "null": checks.real("null", self.null, error=SettingError),
+            "decay": checks.within("decay", self.decay, 0.0, 0.99),
+            "initial": None if self.initial is None else checks.real("initial", self.initial, error=SettingError),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+
+def _check_bounds(bounds: object) -> tuple[float, float]:
+    given = checks.array("bounds", bounds, error=SettingError)
+    if given.shape != (2,) or given[0] >= given[1]:
+        raise SettingError(f"bounds must be the least and the largest reward, got {checks.shown(bounds)}.")
+    return float(given[0]), float(given[1])
 
 
 def analyse(
@@ -132,15 +153,12 @@ def analyse(
     >>> found.low < 0.2 < found.high
     True
     """
-    choice = _Choice(
-        checks.one_of("method", method, METHODS), checks.one_of("weights", weights, WEIGHTS),
-        checks.within("level", level, 0.5, 0.9999), checks.real("null", null, error=SettingError),
-        checks.within("decay", decay, 0.0, 0.99),
-        None if initial is None else checks.real("initial", initial, error=SettingError),
-    )  # fmt: skip
+    choice = AnalysisSettings(
+        method=method, level=level, weights=weights, bounds=bounds, null=null, decay=decay, initial=initial
+    )
     found = read_decisions(log, context)
     arms = found.contrast(contrast)
-    limits = _limits(found, bounds)
+    limits = _limits(found, choice.bounds)
     support = find_support(found, arms)
     if choice.method != "naive":
         check_propensities_last(found, arms, support)
@@ -150,19 +168,16 @@ def analyse(
     return replace(result, trust=trust(found, arms, result, limits))
 
 
-def _limits(log: DecisionLog, bounds: object) -> tuple[float, float] | None:
+def _limits(log: DecisionLog, bounds: tuple[float, float] | None) -> tuple[float, float] | None:
     known = log.rewards[log.observed]
     if bounds is None:
         return (0.0, 1.0) if ((known >= 0.0) & (known <= 1.0)).all() else None
-    given = checks.array("bounds", bounds, error=SettingError)
-    if given.shape != (2,) or given[0] >= given[1]:
-        raise SettingError(f"bounds must be the least and the largest reward, got {checks.shown(bounds)}.")
-    for reward in known[(known < given[0]) | (known > given[1])][:1]:
-        raise SettingError(f"bounds are {given[0]:g} to {given[1]:g}, and the log holds a reward of {reward:g}.")
-    return float(given[0]), float(given[1])
+    for reward in known[(known < bounds[0]) | (known > bounds[1])][:1]:
+        raise SettingError(f"bounds are {bounds[0]:g} to {bounds[1]:g}, and the log holds a reward of {reward:g}.")
+    return bounds
 
 
-def _estimate(log: DecisionLog, arms: tuple[int, ...], choice: _Choice, support: Support) -> Analysis:
+def _estimate(log: DecisionLog, arms: tuple[int, ...], choice: AnalysisSettings, support: Support) -> Analysis:
     """The estimate from the rows of a support, without words."""
     method: Callable[..., tuple[FloatArray, FloatArray]] = _naive_terms if choice.method == "naive" else _score_terms
     each, terms = method(log, arms, choice, support)
@@ -184,7 +199,7 @@ def _estimate(log: DecisionLog, arms: tuple[int, ...], choice: _Choice, support:
 
 
 def _naive_terms(
-    log: DecisionLog, arms: tuple[int, ...], choice: _Choice, support: Support
+    log: DecisionLog, arms: tuple[int, ...], choice: AnalysisSettings, support: Support
 ) -> tuple[FloatArray, FloatArray]:
     """Means of the arms, and terms (row, arm) whose sums of squares are their variances."""
     rewards, played = log.rewards[support.rows], log.arms[support.rows]
@@ -197,22 +212,23 @@ def _naive_terms(
     return means, terms
 
 
-def _weights(log: DecisionLog, arms: tuple[int, ...], choice: _Choice, support: Support) -> FloatArray:
+def _weights(log: DecisionLog, arms: tuple[int, ...], choice: AnalysisSettings, support: Support) -> FloatArray:
     """The weight of every score, float array (row of the support, arm of the contrast)."""
     shares = log.propensities[support.rows][:, list(arms)]
     if choice.method != "aw-aipw":
         return (shares > 0.0).astype(np.float64)
     h = constant_weights(shares) if choice.weights == "constant" else stick_breaking_weights(shares, choice.decay)
     if choice.initial is None:
-        # before any outcome is known m̂ has no scale: these rows would only add noise
-        first = int(log.known[log.observed].min())
-        if first <= support.rows[-1]:
-            h[support.rows < first] = 0.0
+        # before any outcome is known m̂ has no scale: unless these rows hold most outcomes of an arm, they add noise
+        played, later = log.arms[support.rows], support.rows >= int(log.known[log.observed].min())
+        kept, dropped = (np.array([(played[rows] == arm).sum() for arm in arms]) for rows in (later, ~later))
+        if (kept > dropped).all():
+            h[~later] = 0.0
     return h
 
 
 def _score_terms(
-    log: DecisionLog, arms: tuple[int, ...], choice: _Choice, support: Support
+    log: DecisionLog, arms: tuple[int, ...], choice: AnalysisSettings, support: Support
 ) -> tuple[FloatArray, FloatArray]:
     """Weighted means of the scores, and terms (row, arm) whose sums of squares are their variances."""
     if choice.method == "ips":
@@ -237,7 +253,7 @@ def degrees_of_freedom(variances: FloatArray, sizes: FloatArray) -> float:
     return float(variances.sum() ** 2 / (variances**2 / np.maximum(sizes - 1.0, 1.0)).sum())
 
 
-def _effective(log: DecisionLog, arms: tuple[int, ...], choice: _Choice, support: Support) -> FloatArray:
+def _effective(log: DecisionLog, arms: tuple[int, ...], choice: AnalysisSettings, support: Support) -> FloatArray:
     """The effective sample size of each arm of the contrast."""
     h, sizes = _weights(log, arms, choice, support), []
     for column, arm in enumerate(arms):
@@ -250,7 +266,7 @@ def _effective(log: DecisionLog, arms: tuple[int, ...], choice: _Choice, support
 
 
 def _worst_case(
-    log: DecisionLog, arms: tuple[int, ...], choice: _Choice, limits: tuple[float, float] | None
+    log: DecisionLog, arms: tuple[int, ...], choice: AnalysisSettings, limits: tuple[float, float] | None
 ) -> tuple[float, float] | None:
     """The lowest and the highest end of an interval over all values that unknown outcomes may have."""
     if limits is None or log.observed.all():

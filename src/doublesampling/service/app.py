@@ -14,6 +14,7 @@ from doublesampling.service import problems
 from doublesampling.service.access import Anyone, Reader, State
 from doublesampling.service.middleware import BODY, SECONDS, ServiceMiddleware
 from doublesampling.service.routes import (
+    analysis,
     arms,
     audit,
     catalog,
@@ -37,8 +38,8 @@ from doublesampling.service.state import ServiceState
 STATIC = Path(__file__).parent / "static"
 _ABOUT = "Live experiments that choose arms by double sampling: ask for a decision, then tell its outcome."
 _ROUTES = (
-    experiments, catalog, arms, decisions, outcomes, units, overview, results, sequence, replay, audit, export,
-    reports, simulations,
+    experiments, catalog, arms, decisions, outcomes, units, overview, results, sequence, analysis, replay,
+    audit, export, reports, simulations,
 )  # fmt: skip
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     "4XX": {

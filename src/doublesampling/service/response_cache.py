@@ -11,6 +11,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
+from typing import Self
 
 from fastapi import Response
 
@@ -61,6 +62,11 @@ class CachedResponse:
     body: bytes
     tag: str
     made_at: float
+
+    @classmethod
+    def of(cls, version: str, body: bytes) -> Self:
+        """Return a response that was just computed."""
+        return cls(version, body, f'"{hashlib.sha256(body).hexdigest()[:24]}"', time.monotonic())
 
 
 Compute = Callable[[str | None], Awaitable[Computed]]
@@ -126,14 +132,12 @@ class ResponseCache:
         self._looked[key] = time.monotonic()
         made = await compute(None if kept is None else kept.version)
         budget.spend(made.seconds if kept is not None else min(made.seconds, _FIRST))
-        now = time.monotonic()
         if made.body is None:
             assert kept is not None
-            kept.made_at = now
+            kept.made_at = time.monotonic()
             return kept
         self.computed += 1
-        tag = f'"{hashlib.sha256(made.body).hexdigest()[:24]}"'
-        response = CachedResponse(made.version, made.body, tag, now)
+        response = CachedResponse.of(made.version, made.body)
         kept = self._responses.pop(key, None)
         self._responses[key] = response
         self._size += len(response.body) - (0 if kept is None else len(kept.body))

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from doublesampling.live.experiment import Experiment
 from doublesampling.live.state import ExperimentState
 from doublesampling.service.access import Caller
-from doublesampling.service.response_cache import Computed, to_response
+from doublesampling.service.response_cache import CachedResponse, Computed, to_response
 from doublesampling.service.state import ServiceState
 
 UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "nothing has changed since"}}
@@ -34,7 +34,8 @@ class Conditions:
 async def _conditions(
     if_none_match: Annotated[str | None, Header(description="the ETag of the response that the client has")] = None,
     cache_control: Annotated[
-        str | None, Header(description="`no-cache` after a write: recompute the response, unless such requests take too much time")
+        str | None,
+        Header(description="`no-cache` after a write: recompute the response, unless such requests take too much time"),
     ] = None,
 ) -> Conditions:
     return Conditions(if_none_match, cache_control is not None and "no-cache" in cache_control)
@@ -80,4 +81,27 @@ async def cached_response(
         return await (state.read if question.slow else state.answer)(work, cached)
 
     response = await state.responses.get(experiment.name, question.key, run, fresh=conditions.fresh)
+    return to_response(response, conditions.if_none_match)
+
+
+async def long_response(
+    state: ServiceState,
+    caller: Caller,
+    experiment: Experiment,
+    key: Hashable,
+    compute: Callable[[], BaseModel],
+    conditions: Conditions,
+) -> Response:
+    """Return a response that reads a whole log; it is computed with the long reads, once per version.
+
+    It is always that of the current version. A caller who gives up leaves the computation running, and the next
+    attempt waits for the same one.
+    """
+    version = await state.read(lambda: experiment.state.version)
+
+    async def run() -> CachedResponse:
+        model = await state.long(caller.shown, compute)
+        return CachedResponse.of(version, model.model_dump_json().encode())
+
+    response = await state.long_responses.get((experiment.name, key), version, run)
     return to_response(response, conditions.if_none_match)

@@ -24,6 +24,7 @@ from doublesampling.service.pending_start import PendingStart
 from doublesampling.service.pools import Pools
 from doublesampling.service.response_cache import ResponseCache
 from doublesampling.service.simulation_jobs import SimulationJobs
+from doublesampling.service.version_cache import VersionCache
 
 log = logging.getLogger("doublesampling.service")
 _WARM = 20  # latest experiments that are opened at the start
@@ -44,7 +45,7 @@ class ServiceState(Pools):
         self.jobs: dict[str, Any] = {}
         """Replays that are running or done."""
         self.simulation_jobs = SimulationJobs(self.store)
-        self.responses, self.counters = ResponseCache(), Counters()
+        self.responses, self.long_responses, self.counters = ResponseCache(), VersionCache(), Counters()
         self.access_log = AccessLog(self.store)
         self.pending_start = PendingStart()
         self._version = self.store.version
@@ -98,6 +99,7 @@ class ServiceState(Pools):
                 held.clear()
         self.counters.clear()
         self.responses.clear()
+        self.long_responses.clear()
 
     def warm_up(self) -> None:
         """Load libraries, compiled rules and the latest experiments, so that the first request is quick."""

@@ -23,9 +23,9 @@ async def sequence(
     name: str,
     arm: Annotated[int, Query(ge=0, le=10_000, description="index of the arm")] = 1,
     reference: Annotated[int | None, Query(ge=0, le=10_000, description="the arm that is subtracted")] = 0,
-    level: Annotated[float, Query(ge=0.5, le=0.999, description="confidence of all intervals together")] = 0.95,
+    level: Annotated[float, Query(ge=0.5, le=0.9999, description="confidence of all intervals together")] = 0.95,
     method: Annotated[Literal["asymptotic", "empirical-bernstein"], Query()] = "asymptotic",
-    points: Annotated[int, Query(ge=2, le=1000)] = 300,
+    points: Annotated[int, Query(ge=2, le=1025, description="at most; 1025 returns all that are kept")] = 300,
 ) -> Response:
     """Read a confidence sequence of the difference of two arms: all its intervals hold together with this confidence.
 
@@ -48,13 +48,15 @@ def _view(
     try:
         found = experiment.sequence(contrast, level, method=method)
     except LogError as problem:  # a policy that does not log propensities has no sequence
-        return SequenceView(**shown, pending=0, reason=str(problem), points=[])
+        return SequenceView(**shown, title=None, pending=0, reason=str(problem), refused=problem.code, points=[])
     step = max(1, math.ceil(found.outcomes.size / points))
     kept = range(found.outcomes.size)[::-1][::step][::-1]  # the latest is always included
     return SequenceView(
         **shown,
+        title=found.contrast,
         pending=found.pending,
         reason=found.reason,
+        refused=None,
         points=[
             SequencePoint(
                 outcomes=int(found.outcomes[i]),

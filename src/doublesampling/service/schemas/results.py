@@ -147,10 +147,12 @@ class SequenceView(BaseModel):
 
     version: str
     contrast: list[int] = Field(description="the arm, and the arm that is subtracted")
+    title: str | None = Field(description="the contrast in words, such as `20 mg - placebo`; null where it is refused")
     level: float
     method: Literal["asymptotic", "empirical-bernstein"]
     pending: int = Field(description="decisions whose outcome is awaited")
     reason: str | None = Field(description="why there is no interval now; null where there is one")
+    refused: str | None = Field(description="the code of the error, such as `log`, where the log allows no sequence")
     points: list[SequencePoint]
 
 
