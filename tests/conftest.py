@@ -9,15 +9,24 @@ from typing import Any
 
 import pytest
 
+BOTH_STORES = {
+    "test_live_store", "test_live_backup", "test_live_crowds", "test_live_experiment", "test_live_replaced",
+    "test_live_sequences", "test_service_changes", "test_service_keys", "test_service_scale",
+    "test_service_simulations",
+}  # fmt: skip
+"""Files about what a store keeps: ``make test`` runs them on PostgreSQL too, and ``make slow`` all others."""
+
 
 @pytest.hookimpl(tryfirst=True)  # before pytest looks for the markers that were asked for
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests that need a PostgreSQL server or a browser, by their fixtures and parameters."""
+    """Mark tests that need a PostgreSQL server or a browser; on PostgreSQL, tests of other things are slow."""
     for item in items:
         parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
         fixtures = getattr(item, "fixturenames", ())
         if "postgres" in fixtures or "postgres" in [value for value in parameters if isinstance(value, str)]:
             item.add_marker("postgres")
+            if "storage" in fixtures and item.path.stem not in BOTH_STORES:
+                item.add_marker("slow")
         if "chromium" in fixtures:
             item.add_marker("browser")
 

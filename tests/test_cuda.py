@@ -30,7 +30,7 @@ cases = [
     # arms that are equally good would leave it to the eighth digit of p where a binomial walk begins
     ([ds.BernoulliBandit([0.4, 0.7, 0.8, 0.2])], ds.BetaBernoulli(arms=4, alpha=(1.1, 1.3, 1.7, 0.9)), some, 2),
     ([ds.BernoulliBandit([0.4, 0.8])], ds.BetaBernoulli(arms=2, discount=0.9), some, 3),
-    ([ds.ChangingBernoulliBandit([[0.2, 0.8], [0.8, 0.2]], every=2)], None, some, 3),
+    ([ds.ChangingBernoulliBandit([[0.2, 0.8], [0.8, 0.2]], every=1)], None, some, 3),
     ([ds.PoissonBandit([1.0, 2.0])], None, some + few, 3),
     ([ds.ExponentialBandit([1.0, 2.0])], None, some, 3),
     ([linear], None, some + few + [ds.LinUCB()], 3),
@@ -41,7 +41,7 @@ cases = [
 ]
 for worlds, belief, policies, realizations in cases:
     realizations = realizations if long or realizations > 3 else 2
-    plan = make_plan(worlds, policies, horizon=4, realizations=realizations, seed=3, belief=belief)
+    plan = make_plan(worlds, policies, horizon=4 if long else 2, realizations=realizations, seed=3, belief=belief)
     gpu = cuda.play_all(plan)
     for i in range(len(worlds)):
         for j in range(len(policies)):

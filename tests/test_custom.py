@@ -129,7 +129,14 @@ BANDITS = [
 ]
 
 
-@pytest.mark.parametrize("bandit", BANDITS, ids=lambda b: type(b).__name__)
+_QUICK = (ds.BernoulliBandit, ds.PoissonBandit, ds.LinearGaussianBandit)
+
+
+@pytest.mark.parametrize(
+    "bandit",
+    [pytest.param(b, marks=() if isinstance(b, _QUICK) else pytest.mark.slow) for b in BANDITS],
+    ids=[type(b).__name__ for b in BANDITS],
+)
 def test_own_policies_meet_the_luck_of_compiled_ones(bandit: Any) -> None:
     """The greedy policy, ours and written once more: the same arms, rewards and regret on every bandit."""
     found = ds.simulate(

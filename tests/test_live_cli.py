@@ -190,7 +190,7 @@ def test_a_design_runs_forward_with_the_arms_that_are_in(sqlite_url):
     assert main(("experiment", "simulate", "arms", "--truth", "0.1,0.9", "--storage", sqlite_url)) == 1
 
 
-def test_gaussian_designs_run_forward_and_linear_ones_with_their_weights(sqlite_url, capsys):
+def test_gaussian_designs_run_forward_and_linear_ones_want_weights(sqlite_url):
     exp = ds.Experiment.create("g", arms=["a", "b"], belief=ds.Gaussian(arms=2, noise=0.5), storage=sqlite_url)
     found = characteristics(exp.design, [0.0, 3.0], horizon=30, realizations=60)
     assert found.failures is None
@@ -199,6 +199,14 @@ def test_gaussian_designs_run_forward_and_linear_ones_with_their_weights(sqlite_
     exp = ds.Experiment.create("l", arms=["a", "b"], belief=ds.LinearGaussian(arms=2, dimension=2), storage=sqlite_url)
     with pytest.raises(SettingError, match="a list of 2 weights per arm"):
         characteristics(exp.design, [0.0, 3.0])
+    belief = ds.LinearGaussian(arms=2, features=ds.Features(age="number"))
+    exp = ds.Experiment.create("f", arms=["a", "b"], belief=belief, storage=sqlite_url)
+    with pytest.raises(SettingError, match=r"ds\.simulate"):
+        characteristics(exp.design, [[0.0, 3.0], [1.0, 0.0]])
+
+
+@pytest.mark.slow
+def test_logistic_designs_run_forward_with_their_weights(sqlite_url, capsys):
     limits = ds.Allocation(fixed={"b": 0.25})
     exp = ds.Experiment.create("x", arms=["a", "b", "c"], belief=ds.Logistic(arms=3, dimension=1), storage=sqlite_url,
                                policy=ds.TopTwo(), allocation=limits)  # fmt: skip
@@ -213,10 +221,6 @@ def test_gaussian_designs_run_forward_and_linear_ones_with_their_weights(sqlite_
     assert "1; 0; -1" in capsys.readouterr().out
     with pytest.raises(SettingError, match=r"trend is for"):
         characteristics(exp.design, [[0.0], [0.0], [0.0]], trend=0.1)
-    belief = ds.LinearGaussian(arms=2, features=ds.Features(age="number"))
-    exp = ds.Experiment.create("f", arms=["a", "b"], belief=belief, storage=sqlite_url)
-    with pytest.raises(SettingError, match=r"ds\.simulate"):
-        characteristics(exp.design, [[0.0, 3.0], [1.0, 0.0]])
 
 
 def test_importing_stays_light():

@@ -151,7 +151,9 @@ def test_other_wrong_wishes(tmp_path: Path) -> None:
     assert read_log(path, context="age").contexts is not None
 
 
-@pytest.mark.parametrize(("name", "arms", "floor"), [("breast-cancer", 2, 0.8), ("digits", 10, 0.3)])
+@pytest.mark.parametrize(
+    ("name", "arms", "floor"), [("breast-cancer", 2, 0.8), pytest.param("digits", 10, 0.3, marks=pytest.mark.slow)]
+)
 def test_classification_as_a_bandit(name: str, arms: int, floor: float) -> None:
     """A linear belief learns the classes far better than chance from what it is paid."""
     log = classification_log(name)

@@ -10,6 +10,7 @@ import xarray as xr
 import doublesampling as ds
 from doublesampling.cli.main import main
 from doublesampling.errors import OutputError, SettingError
+from doublesampling.live.operating_characteristics import words_of_truth
 from doublesampling.reports import qualification
 from doublesampling.reports.characteristics import scenario_table
 from tests.own_policies import Commit
@@ -233,12 +234,19 @@ def test_a_wrong_number_fails_the_qualification(monkeypatch, capsys):
     assert "ZeroDivisionError" in printed
 
 
+def test_truths_are_written_as_people_write_them():
+    assert words_of_truth((0.3, 0.5)) == "0.3, 0.5"
+    assert words_of_truth([[1.0, 0.0], [0.0, 2.5]]) == "1, 0; 0, 2.5"
+
+
+@pytest.mark.slow
 def test_a_protocol_takes_the_weights_of_arms_with_contexts(sqlite_url):
     belief = ds.Logistic(arms=2, dimension=1)
     exp = ds.Experiment.create("weights", arms=["a", "b"], belief=belief, storage=sqlite_url)
     assert "| 0.5; 1 |" in ds.protocol(exp, truths=[[[0.5], [1.0]]], realizations=20).markdown
 
 
+@pytest.mark.slow
 def test_characteristics_follow_looks_that_only_advise(sqlite_url):
     stopping = ds.Stopping(looks=[20, 40], superiority=0.95, enforce=False)
     exp = ds.Experiment.create("advice", arms=["a", "b"], participants=40, stopping=stopping, storage=sqlite_url)

@@ -34,7 +34,11 @@ if not SIMULATED:
 
 
 def _compile(function: Callable[P, R], **options: Any) -> Callable[P, R]:
-    return function if SIMULATED else cast(Callable[P, R], numba.njit(**_OPTIONS, **options)(function))
+    if SIMULATED:
+        return function
+    compiled = numba.njit(**_OPTIONS, **options)(function)
+    linked_rules.ignore_literals(compiled)
+    return cast(Callable[P, R], compiled)
 
 
 def rule(function: Callable[P, R]) -> Callable[P, R]:

@@ -10,6 +10,8 @@ are compiled in the usual way: slower to compile, with the same results.
 
 from typing import Any
 
+from numba import types
+
 OPTIONS: dict[str, Any] = {}
 """What ``numba.njit`` takes for a rule, so that it is compiled no further than necessary."""
 
@@ -65,3 +67,18 @@ else:
             return super().define_pipelines()
 
     OPTIONS["pipeline_class"] = _LinkedCompiler
+
+
+def ignore_literals(compiled: Any) -> None:
+    """Let a rule be compiled once for all values of a constant argument.
+
+    Numba compiles a function anew for each integer that stands as such in a call: f(x, 0), f(x, 1), f(x, i) are three.
+    """
+    template = getattr(compiled, "get_call_template", None)
+    if template is None:  # another version of Numba
+        return
+
+    def without_literals(args: Any, kws: Any) -> Any:
+        return template([types.unliteral(each) for each in args], {k: types.unliteral(v) for k, v in kws.items()})
+
+    compiled.get_call_template = without_literals
