@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import doublesampling as ds
-from doublesampling.errors import ArmError, LogError
+from doublesampling.errors import ArmError, LogError, SettingError
 from doublesampling.live.queries import outcome_scores
 from tests.own_policies import Commit
 
@@ -60,6 +60,10 @@ def test_an_experiment_is_analysed_as_its_export(storage, tmp_path):
         assert other.estimate == pytest.approx(found.estimate)
         assert (other.low, other.high) == pytest.approx((found.low, found.high))
         assert other.pending == 15
+        with pytest.raises(SettingError, match="context names columns of a table"):
+            ds.analyse(path, (2, 0), context="age")
+    with pytest.raises(SettingError, match="whose own contexts are used"):
+        exp.analyse((2, 0), context=["age"])
 
 
 def test_outcomes_enter_the_model_when_they_were_told(sqlite_url):

@@ -34,11 +34,21 @@ def read_decisions(log: Any, context: Sequence[str] | str = ()) -> DecisionLog:
     if isinstance(log, DecisionLog):
         return log
     if hasattr(log, "decisions") and hasattr(log, "session"):  # an Experiment, which this layer does not import
+        _refuse_context(context)
         return _from_export(log.decisions(), tuple(log.state.arms))
     table = _table(log)
     if all(name in table.columns for name in _EXPORT):
+        _refuse_context(context)
         return _from_export(table, None)
     return _from_columns(table, [context] if isinstance(context, str) else list(context))
+
+
+def _refuse_context(context: Sequence[str] | str) -> None:
+    if len(context) > 0:
+        raise SettingError(
+            f"context names columns of a table, got {checks.shown(context)} for an experiment or its export, whose own "
+            "contexts are used. Leave it out."
+        )
 
 
 def _table(log: Any) -> Any:
