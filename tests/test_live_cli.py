@@ -191,7 +191,10 @@ def test_a_design_runs_forward_with_the_arms_that_are_in(sqlite_url):
 
 
 def test_gaussian_designs_run_forward_and_linear_ones_want_weights(sqlite_url):
-    exp = ds.Experiment.create("g", arms=["a", "b"], belief=ds.Gaussian(arms=2, noise=0.5), storage=sqlite_url)
+    policy = ds.ThompsonSampling()
+    exp = ds.Experiment.create(
+        "g", arms=["a", "b"], belief=ds.Gaussian(arms=2, noise=0.5), policy=policy, storage=sqlite_url
+    )
     found = characteristics(exp.design, [0.0, 3.0], horizon=30, realizations=60)
     assert found.failures is None
     assert found.best_arm_wins is not None

@@ -319,7 +319,7 @@ def _walked():
             yield pytest.param(bandit, known, long, marks=pytest.mark.slow if long or alone else (), id=name)
 
 
-@pytest.mark.parametrize(("bandit", "known", "long"), _walked())
+@pytest.mark.parametrize(("bandit", "known", "long"), list(_walked()))
 def test_the_engine_walks_the_steps_that_decide_walks(bandit, known, long):
     """Beliefs, sampling and choices of realization 0 are those of decide, step by step."""
     samples = 50 if isinstance(known, ds.DirichletCategorical) else None  # its quantiles come from samples alone
