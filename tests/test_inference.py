@@ -248,8 +248,11 @@ class TestVanishingPropensities:
         shares = shares.copy()
         for row in np.flatnonzero(arms == 1)[3:6]:
             shares[row] = [0.0, 1.0, 0.0]
+        log = frame(arms, rewards, shares)
         with pytest.raises(PropensityError, match="off and on"):
-            ds.analyse(frame(arms, rewards, shares), (1, 0))
+            ds.analyse(log, (1, 0))
+        means = [rewards[arms == arm].mean() for arm in (1, 0)]
+        assert ds.analyse(log, (1, 0), "naive").estimate == pytest.approx(means[0] - means[1])
 
     def test_rows_after_an_arm_was_dropped_are_left_out(self):
         arms, rewards, shares = small_log()

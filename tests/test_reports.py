@@ -134,7 +134,10 @@ def test_a_report_says_why_there_is_no_exact_test_and_no_simulation(sqlite_url):
     text = ds.report(exp, truths=[(0.3, 0.6)], realizations=5).markdown
     assert "There is no exact test: 1 of 10 decisions did not know" in text
     assert "Simulated with 5 realizations" in text
-    assert "The design could not be simulated: " in ds.protocol(exp, [(0.3, 7.0)]).markdown
+    belief = ds.LinearGaussian(arms=2, features=ds.Features(age="number"))
+    other = ds.Experiment.create("features", arms=["a", "b"], belief=belief, storage=sqlite_url)
+    truths = [[[0.0, 3.0], [1.0, 0.0]]]
+    assert "The design could not be simulated: " in ds.protocol(other, truths).markdown
 
 
 def test_a_vanishing_arm_is_reported_as_refused(sqlite_url):
@@ -253,3 +256,25 @@ def test_characteristics_follow_looks_that_only_advise(sqlite_url):
     text = ds.protocol(exp, truths=[[0.2, 0.8]]).markdown
     assert "Looks of this design only advise; the numbers hold if their advice is followed." in text
     assert "| superiority |" in text
+
+
+@pytest.mark.parametrize(
+    ("truths", "words"),
+    [
+        ([0.3, 0.3], "truths are scenarios"),
+        (0.3, "truths are scenarios"),
+        ("0.3", "truths are scenarios"),
+        ([[0.3, 0.3, 0.3]], r"one number per arm \(2\), got 3"),
+        ([[30, 50]], "between 0 and 1, got 30"),
+        ({"none": [0.3, "x"]}, "a truth"),
+    ],
+)
+def test_truths_that_a_design_cannot_have_are_refused(truths, words):
+    trial = ds.Trial(arms=["old", "new"], policy=ds.ThompsonSampling(), horizon=12)
+    with pytest.raises(SettingError, match=words):
+        ds.protocol(trial, truths)
+
+
+def test_truths_may_have_names():
+    trial = ds.Trial(arms=["old", "new"], policy=ds.ThompsonSampling(), horizon=12)
+    assert "| no effect |" in ds.protocol(trial, {"no effect": [0.3, 0.3]}).markdown

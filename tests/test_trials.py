@@ -184,6 +184,12 @@ def test_a_design_can_be_written_and_read(tmp_path):
     (tmp_path / "bad.toml").write_text("arms = [")
     with pytest.raises(SettingError, match="cannot be read"):
         ds.Trial.read(tmp_path / "bad.toml")
+    exact = ds.Trial(arms=["none", "b"], policy=ds.DoubleSampling(samples=None), horizon=9)
+    for name in ("exact.toml", "exact.json"):  # TOML has no null
+        exact.write(tmp_path / name)
+        assert ds.Trial.read(tmp_path / name) == exact
+    with pytest.raises(SettingError, match="arms must be a list of names, got 2"):
+        ds.Trial.from_dict({"arms": 2, "horizon": 3, "belief": "BetaBernoulli"})
     with pytest.raises(SettingError, match="has no part 'arm'"):
         ds.Trial.from_dict({"arm": ["a", "b"], "horizon": 3})
 
@@ -294,6 +300,10 @@ def test_calibration_refuses_what_it_cannot_do():
         ds.calibrate(binary, [[0.3] * 2], method="exact", dropout=0.1)
     with pytest.raises(SettingError, match="a Trial with a stopping rule"):
         ds.calibrate(three_arms(stopping=None, allocation=None), [[0.3] * 3])
+    with pytest.raises(SettingError, match=r"the best arm must have an equal, got \[0\.3, 0\.4\]"):
+        ds.calibrate(binary, [[0.3, 0.3], [0.3, 0.4]])
+    with pytest.raises(SettingError, match="no arm may be better than the control 'A'"):
+        ds.calibrate(three_arms(control="A"), {"one": [0.3, 0.4, 0.4]})
     with pytest.raises(SettingError, match="no futility to calibrate"):
         ds.calibrate(three_arms(), [[0.3] * 3], parameter="futility")
     with pytest.raises(SettingError, match="mirror ties inferiority"):

@@ -62,18 +62,20 @@ def _create(options: Any) -> int:
         store, options.role, options.experiment, options.label, scopes=options.scopes,
         expires=parse_expiry(options.expires),
     )  # fmt: skip
-    return _print_key(options, key, token, "")
+    return _print_key(options, store, (key, token), "")
 
 
 def _rotate(options: Any) -> int:
-    key, token = keys.rotate(
-        _open(options), options.id, overlap=parse_duration(options.overlap), expires=parse_expiry(options.expires)
+    store = _open(options)
+    made = keys.rotate(
+        store, options.id, overlap=parse_duration(options.overlap), expires=parse_expiry(options.expires)
     )
-    return _print_key(options, key, token, f" It replaces {options.id}, which ends in {options.overlap}.")
+    return _print_key(options, store, made, f" It replaces {options.id}, which ends in {options.overlap}.")
 
 
-def _print_key(options: Any, key: keys.Key, token: str, more: str) -> int:
-    """Print a new key, which cannot be read again."""
+def _print_key(options: Any, store: Store, made: tuple[keys.Key, str], more: str) -> int:
+    """Print a new key, which cannot be read again, and the store that knows it."""
+    key, token = made
     if options.json:
         print(json.dumps({**key.to_dict(), "key": token}))
         return 0
@@ -81,7 +83,8 @@ def _print_key(options: Any, key: keys.Key, token: str, more: str) -> int:
     until = "" if key.expires_at is None else f" It expires at {key.expires_at:%Y-%m-%d %H:%M} UTC."
     print(token)
     Console(stderr=True, highlight=False, soft_wrap=True).print(
-        f"A key with the scopes {format_scopes(key.scopes)} for {where}; its id is {key.id}.{until}{more} "
+        f"A key with the scopes {format_scopes(key.scopes)} for {where} in {store.where}; its id is {key.id}."
+        f"{until}{more} "
         "It is shown only now and cannot be read again.",
         markup=False,
     )

@@ -92,9 +92,11 @@ def run(options: Any) -> int:
     console.print(f"Serving {app.state.service.store.where}", markup=False)
     console.print(f"Dashboard: http://{shown}:{port}/", markup=False)
     if keyless:
+        where = app.state.service.store.where
+        storage = where if where.startswith("sqlite") else "URL"  # others are shown without their password
         console.print(
             "No keys: only this machine is served, and every user of it has all rights. "
-            "To change that, create a key: doublesampling key create --role admin",
+            f"To change that, create a key: doublesampling key create --role admin --storage {storage}",
             markup=False,
         )
     app.state.service.warm_up()

@@ -159,7 +159,7 @@ def analyse(
     found = read_decisions(log, context)
     arms = found.contrast(contrast)
     limits = _limits(found, choice.bounds)
-    support = find_support(found, arms)
+    support = find_support(found, arms, choice.method == "naive")
     if choice.method != "naive":
         check_propensities_last(found, arms, support)
     result = _estimate(found, arms, choice, support)

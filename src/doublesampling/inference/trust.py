@@ -34,10 +34,13 @@ def enough_floor(rows: int, arms: int) -> float:
     return min(math.ceil(wanted * 10.0**digits - 1e-9) / 10.0**digits, 1.0 / arms)
 
 
-def find_support(log: DecisionLog, arms: tuple[int, ...]) -> Support:
-    """Return the rows that an estimate may use; raise PropensityError where they cannot carry one."""
+def find_support(log: DecisionLog, arms: tuple[int, ...], naive: bool = False) -> Support:
+    """Return the rows that an estimate may use; raise PropensityError where they cannot carry one.
+
+    Naive means use every row with an outcome: they are for comparison, and hold what they hold.
+    """
     shares = log.propensities[:, list(arms)]
-    open_ = log.available[:, list(arms)].all(axis=1)
+    open_ = log.available[:, list(arms)].all(axis=1) | naive
     rows = np.flatnonzero(open_ & log.observed)
     unavailable = int((log.observed & ~open_).sum())
     title, floor = log.title(arms), enough_floor(log.arms.size, len(log.names))

@@ -19,10 +19,13 @@ p { margin: .6rem 0; max-width: 46rem; } figure { margin: 1rem 0; } img { width:
   border: 1px solid var(--line); border-radius: 6px; } figcaption { color: var(--soft); font-size: .9rem; }
 .scroll { overflow-x: auto; margin: .8rem 0; } table { border-collapse: collapse; width: 100%; font-size: .92rem; }
 th, td { text-align: left; vertical-align: top; padding: .45rem .6rem; border-bottom: 1px solid var(--line); }
-th { background: var(--tint); font-weight: 600; } td.n, th.n { text-align: right; white-space: nowrap;
-  font-variant-numeric: tabular-nums; } .good { color: var(--good); font-weight: 600; } .note { color: var(--note);
-  font-weight: 600; } .bad { color: var(--bad); font-weight: 600; } code { font-size: .9em; background: var(--tint);
-  padding: .1em .3em; border-radius: 4px; } a { color: inherit; }
+th { background: var(--tint); font-weight: 600; } td.n, th.n { text-align: right;
+  font-variant-numeric: tabular-nums; } td.n { white-space: nowrap; } .good { color: var(--good); font-weight: 600; }
+.note { color: var(--note); font-weight: 600; } .bad { color: var(--bad); font-weight: 600; }
+code { font-size: .9em; background: var(--tint); overflow-wrap: anywhere; padding: .1em .3em; border-radius: 4px; }
+a { color: inherit; }
+@media print { .scroll { overflow: visible; } table { font-size: .72rem; } th, td { padding: .2rem .3rem; }
+  td.n { white-space: normal; } h2 { break-after: avoid; } tr, figure { break-inside: avoid; } }
 @media (max-width: 40rem) { body { font-size: 15px; } .wide { overflow-x: auto; } .wide img { min-width: 44rem; }
   table.cards thead { display: none; }
   table.cards tr { display: block; border-bottom: 2px solid var(--line); padding: .5rem 0; }

@@ -1,10 +1,13 @@
 """The section on operating characteristics: a design on assumed truths, beside equal allocation."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
+from doublesampling import checks
 from doublesampling.errors import DoubleSamplingError, SettingError
 from doublesampling.live.design import Design
 from doublesampling.live.operating_characteristics import Characteristics, characteristics, trial_of, words_of_truth
@@ -30,9 +33,27 @@ _SCENARIO = {
 }
 
 
-def named(truths: Sequence[Truth]) -> Truths:
-    """Return scenarios by a name that says what is assumed."""
-    return {words_of_truth(truth): truth for truth in truths}
+def named(truths: Sequence[Truth] | Truths, design: Any) -> Truths:
+    """Return scenarios by name, by default by what is assumed; raise SettingError where they do not fit the design."""
+    each = list(truths.values()) if isinstance(truths, Mapping) else truths
+    if not isinstance(each, Sequence) or any(
+        not isinstance(t, Sequence | np.ndarray) or isinstance(t, str) for t in each
+    ):
+        raise SettingError(
+            "truths are scenarios, each with the expected reward of every arm, such as [[0.3, 0.3], [0.3, 0.5]], got "
+            f"{checks.shown(truths)}."
+        )
+    for truth in each:
+        if len(truth) != len(design.arms):
+            raise SettingError(
+                f"A truth needs one number per arm ({len(design.arms)}), got {len(truth)}: {checks.shown(truth)}."
+            )
+        if design.belief.dimension is None:
+            least, most = (0.0, 1.0) if design.belief.binary else (-math.inf, math.inf)
+            numbers = checks.array("a truth", truth, error=SettingError)
+            for number in numbers[(numbers < least) | (numbers > most)].ravel()[:1]:
+                raise SettingError(f"Expected rewards of outcomes 0 and 1 lie between 0 and 1, got {number:g}.")
+    return truths if isinstance(truths, Mapping) else {words_of_truth(truth): truth for truth in each}
 
 
 def _trial(design: Any) -> Trial:

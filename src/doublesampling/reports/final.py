@@ -12,7 +12,7 @@ from doublesampling.inference.reading import read_decisions
 from doublesampling.live.experiment import Experiment
 from doublesampling.live.unavailable import NotImportedError
 from doublesampling.paper.document import Block, Heading, Paragraph, Table
-from doublesampling.reports.characteristics import Truth, characteristics_blocks, named
+from doublesampling.reports.characteristics import Truth, Truths, characteristics_blocks, named
 from doublesampling.reports.design_words import design_blocks, items, rule_blocks, versions_blocks
 from doublesampling.reports.events import event_blocks
 from doublesampling.reports.page import NO_CLAIM, Report
@@ -31,7 +31,7 @@ def report(
     level: float = 0.95,
     reference: int | str = 0,
     replay: bool | None = None,
-    truths: Sequence[Truth] | None = None,
+    truths: Sequence[Truth] | Truths | None = None,
     realizations: int = 500,
 ) -> Report:
     """Return the report of an Experiment: flow, events, allocation, estimates, exact test, sensitivity and replay.
@@ -62,7 +62,7 @@ def report(
     blocks += _stages(names, decisions)
     estimates, sensitivity = _estimates(exp, names, pairs, level)
     blocks += estimates + _exact_test(exp) + _sequences(exp, names, pairs, level) + sensitivity + _posterior(exp)
-    scenarios = _scenarios(exp) if truths is None else named(truths)
+    scenarios = _scenarios(exp) if truths is None else named(truths, exp.design)
     if scenarios:
         blocks += characteristics_blocks(exp.design, scenarios, realizations=realizations, seed=1)
     blocks += _replay(exp, summary["decisions"] <= _MOST_REPLAYED if replay is None else replay)

@@ -58,7 +58,10 @@ async def identify(state: ServiceState, token: str | None) -> Caller:
     if state.key_cache.keyless:
         return Caller("admin", frozenset(SCOPES), keyless=True)
     if token is None:
-        raise RefusedError("unauthorized", "A key is needed: send the header Authorization: Bearer KEY.")
+        raise RefusedError(
+            "unauthorized",
+            "A key is needed: send the header Authorization: Bearer KEY (in Python: ds.connect(url, key=KEY)).",
+        )
     key = state.key_cache.find(token)
     if key is None:
         raise RefusedError("unauthorized", "This key is unknown, has expired, or was revoked. Ask for a new one.")

@@ -62,7 +62,10 @@ class ServiceState(Pools):
         with self.store.reading() as connection:
             stored = is_stored(connection, name)
         if not stored:
-            raise NotFoundError(f"No experiment is called {name[:100]!r}. GET /v1/experiments lists them.")
+            raise NotFoundError(
+                f"No experiment is called {name[:100]!r}. GET /v1/experiments lists them "
+                "(in Python: connection.list())."
+            )
         with self._lock:
             return self._open.setdefault(name, Experiment.load(name, storage=self.store))
 

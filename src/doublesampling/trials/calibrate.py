@@ -1,6 +1,7 @@
 """``ds.calibrate``: the threshold whose type I error is at most alpha, whatever the null."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,6 +10,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from doublesampling import checks
+from doublesampling.arm_shares import find_arm
 from doublesampling.checks import shown
 from doublesampling.errors import SettingError
 from doublesampling.trials.trial import Trial
@@ -105,6 +107,8 @@ def calibrate(
     tolerance = checks.within("tolerance", tolerance, 1e-8, 0.1)
     realizations = checks.integer("realizations", realizations, least=10, most=10**8)
     _check(trial, parameter, mirror)
+    if parameter == "superiority":
+        _check_nulls(trial, nulls)
     if _is_exact(trial, method, circumstances):
         realizations = 0
     run = {"realizations": realizations, "seed": seed, "equal": False} | circumstances
@@ -149,6 +153,25 @@ def _check(trial: object, parameter: str, mirror: bool) -> None:
         raise SettingError(
             f"The stopping rule has no {parameter} to calibrate. Give it one, such as Stopping({parameter}=0.99)."
         )
+
+
+def _check_nulls(trial: Trial, nulls: Any) -> None:
+    """Refuse scenarios in which an arm is superior: an end for superiority would be no error there."""
+    control = trial.stopping.control if trial.stopping is not None else None
+    each = nulls.values() if isinstance(nulls, Mapping) else nulls if isinstance(nulls, (list, tuple)) else ()
+    for null in each:
+        means = np.asarray(null) if isinstance(null, (list, tuple, np.ndarray)) else np.empty(0)
+        if means.dtype.kind not in "iuf" or means.shape != (len(trial.arms),):
+            continue  # weights of contexts, or refused with the other scenarios
+        if control is None:
+            right, wanted = (means == means.max()).sum() > 1, "the best arm must have an equal"
+        else:
+            place = find_arm("control", control, trial.arms)
+            right, wanted = means.max() <= means[place], f"no arm may be better than the control {control!r}"
+        if not right:
+            raise SettingError(
+                f"In a null {wanted}, got {shown(null)}. Where an arm is superior, finding it is no error."
+            )
 
 
 def _is_exact(trial: Trial, method: str, circumstances: dict[str, Any]) -> bool:

@@ -13,6 +13,7 @@ from doublesampling.checks import shown
 from doublesampling.errors import OutputError, SettingError
 from doublesampling.stopping import Stopping
 
+_NONE = '"none"'  # TOML has no word for it
 _PARTS = ("arms", "horizon", "delay", "belief", "policy", "allocation", "stopping")
 
 
@@ -58,9 +59,10 @@ def settings_from(content: Mapping[str, Any]) -> dict[str, Any]:
         if name not in content:
             raise SettingError(f"A design needs {name}.")
     found = {name: content[name] for name in ("arms", "horizon", "delay") if name in content}
+    if not isinstance(content["arms"], (list, tuple)):
+        raise SettingError(f"arms must be a list of names, got {shown(content['arms'])}.")
     if "belief" in content:
-        arms = len(content["arms"]) if isinstance(content["arms"], (list, tuple)) else 0
-        found["belief"] = _component("belief", content["belief"], beliefs, "prior", {"arms": arms})
+        found["belief"] = _component("belief", content["belief"], beliefs, "prior", {"arms": len(content["arms"])})
     if "policy" in content:
         found["policy"] = _component("policy", content["policy"], policies, "choose", {})
     for name, kind in (("allocation", Allocation), ("stopping", Stopping)):
@@ -84,7 +86,7 @@ def _component(name: str, content: Any, module: Any, member: str, given: dict[st
     }
     if wanted not in public:
         raise SettingError(f"{name} must have a class, one of {', '.join(sorted(public))}, got {shown(wanted)}.")
-    return public[wanted](**(given | table))
+    return public[wanted](**(given | {word: None if value == "none" else value for word, value in table.items()}))
 
 
 def read(path: str | Path) -> dict[str, Any]:
@@ -139,4 +141,4 @@ def _value(value: Any) -> str:
         return "{ " + ", ".join(f"{_key(word)} = {_value(part)}" for word, part in value.items()) + " }"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(map(_value, value)) + "]"
-    return json.dumps(value, ensure_ascii=False)  # numbers, texts, true and false are written alike
+    return _NONE if value is None else json.dumps(value, ensure_ascii=False)  # other values are written alike
