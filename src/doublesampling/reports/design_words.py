@@ -159,6 +159,6 @@ def versions_blocks(design: Any, commands: tuple[str, ...]) -> list[Block]:
     return [
         Heading("Run it again"),
         items("statistical analysis plan and other trial documents"),
-        Paragraph(" ".join(f"`{command}`" for command in commands)),
+        *(Paragraph(f"`{command}`") for command in commands),
         Table(("part", "value"), tuple(rows)),
     ]
