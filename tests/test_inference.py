@@ -187,6 +187,7 @@ class TestWhatMayBeGiven:
         ("change", "error", "words"),
         [
             (lambda log: log.drop(columns="reward"), LogError, "no column 'reward'"),
+            (lambda log: log.T, LogError, r"no column 'arm'\. It has 0, 1, .*, 11, \.\.\.\. It looks transposed"),
             (lambda log: log.drop(columns=["propensity_1", "propensity_2"]), LogError, "propensity of every arm"),
             (lambda log: log.drop(columns="propensity_1"), LogError, "without gaps"),
             (lambda log: log.assign(propensity_1=0.9), LogError, "sum to 1"),

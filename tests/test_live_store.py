@@ -269,7 +269,7 @@ def test_other_tables_beside_ours_in_postgresql_are_left_alone(postgres_url):
 def test_paths_that_do_not_exist(tmp_path):
     with pytest.raises(StorageError, match=r"does not exist. Make it"):
         create(f"sqlite:///{tmp_path / 'no' / 'trial.db'}")
-    with pytest.raises(NotFoundError, match=r"create one with Experiment.create"):
+    with pytest.raises(NotFoundError, match=r"create an experiment there"):
         ds.Experiment.load("trial", storage=f"sqlite:///{tmp_path / 'trial.db'}")
     assert not (tmp_path / "trial.db").exists()
     with pytest.raises(StorageError, match="is a folder"):

@@ -109,7 +109,9 @@ def test_serve_says_where_it_is_and_that_it_has_no_keys(sqlite_url):
         process.terminate()
         out, err = process.communicate(timeout=30)
     assert f"Dashboard: {address}/" in out
+    assert "trial.db, which is new" in out
     assert "No keys: only this machine is served" in out
+    assert f"doublesampling key create --role admin --storage {sqlite_url}" in out
     assert "Traceback" not in err
 
 

@@ -88,4 +88,16 @@ def test_a_design_is_computed_exactly(tmp_path, capsys):
     path = tmp_path / "two.toml"
     path.write_text('arms = ["a", "b"]\nhorizon = 40\n[policy]\nclass = "ThompsonSampling"\n')
     assert main(["trial", "exact", str(path), "--truth", "0.3", "0.5"]) == 0
-    assert "Exact" in capsys.readouterr().out
+    first = capsys.readouterr().out
+    assert "Exact" in first
+    assert main(["trial", "exact", str(path), "--truth", "0.3,0.5"]) == 0
+    assert capsys.readouterr().out == first
+
+
+def test_what_cannot_be_computed_exactly_is_said_at_once(tmp_path, capsys):
+    path = tmp_path / "three.toml"
+    path.write_text('arms = ["a", "b", "c"]\nhorizon = 40\n[policy]\nclass = "ThompsonSampling"\n')
+    assert main(["trial", "exact", str(path), "--truth", "0.3", "0.5", "0.6"]) == 1
+    assert "for two arms with rewards of 0 and 1 (BetaBernoulli), got 3 arms" in capsys.readouterr().err
+    assert main(["trial", "exact", str(path), "--truth", "0.3", "x"]) == 1
+    assert "A truth is one number per arm, such as 0.3,0.5, got '0.3,x'" in capsys.readouterr().err

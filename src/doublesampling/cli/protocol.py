@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from doublesampling.cli.report import load, read_truth
+from doublesampling.cli.report import load
+from doublesampling.cli.settings import read_truth
 from doublesampling.live.exporting import file_name
 from doublesampling.reports import protocol
 

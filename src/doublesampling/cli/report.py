@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from doublesampling.errors import SettingError
+from doublesampling.cli.settings import read_truth
 from doublesampling.live.experiment import Experiment
 from doublesampling.live.exporting import file_name
 from doublesampling.reports import report
@@ -12,14 +12,6 @@ def load(options: Any) -> Experiment:
     """Return the experiment; STORE is a SQLite file or the URL of a store."""
     store = options.store if "://" in options.store else f"sqlite:///{options.store}"
     return Experiment.load(options.name, storage=store, allow_import=options.allow_import)
-
-
-def read_truth(text: str) -> list[float]:
-    """Return a scenario from numbers between commas."""
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise SettingError(f"--truth takes one number per arm, such as 0.3,0.5, got {text!r}.") from None
 
 
 def run(options: Any) -> int:

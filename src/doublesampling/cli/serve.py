@@ -66,6 +66,7 @@ def run(options: Any) -> int:
     try:
         import uvicorn
 
+        from doublesampling.live.stores import open_store
         from doublesampling.service.app import create_app
         from doublesampling.service.protocol import Limits, fit_to_files, limited_protocol
     except ImportError as missing:
@@ -79,6 +80,7 @@ def run(options: Any) -> int:
         )
     )
     elsewhere = not binds_loopback(options.host)
+    new = "" if open_store(options.storage).exists() else ", which is new"
     app = create_app(options.storage, require_keys=options.require_keys or elsewhere)
     keyless, console = app.state.service.key_cache.keyless, Console(highlight=False, soft_wrap=True)
     try:
@@ -89,7 +91,7 @@ def run(options: Any) -> int:
         raise
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
     shown = f"[{options.host}]" if ":" in options.host else options.host
-    console.print(f"Serving {app.state.service.store.where}", markup=False)
+    console.print(f"Serving {app.state.service.store.where}{new}", markup=False)
     console.print(f"Dashboard: http://{shown}:{port}/", markup=False)
     if keyless:
         where = app.state.service.store.where

@@ -41,3 +41,15 @@ def parse_settings(text: str, module: Any, **given: Any) -> Any:
         form = f"Write it as {found}:setting=value,setting=value; lists as values=[0,1,5]."
         raise SettingError(f"{text!r} cannot be read. {form}") from None
     return getattr(module, found)(**(given | settings))
+
+
+def read_truth(text: str) -> list[float]:
+    """Return a scenario from numbers between commas.
+
+    >>> read_truth("0.3,0.5")
+    [0.3, 0.5]
+    """
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise SettingError(f"A truth is one number per arm, such as 0.3,0.5, got {text!r}.") from None

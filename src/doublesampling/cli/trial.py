@@ -5,6 +5,7 @@ from typing import Any
 from rich.console import Console
 
 from doublesampling.cli.output import new_table, open_console
+from doublesampling.cli.settings import read_truth
 from doublesampling.cli.simulate import PICTURES, check_file, write_files
 from doublesampling.trials import Trial
 from doublesampling.trials.calibrate import calibrate
@@ -24,6 +25,7 @@ def show(console: Console, data: Any) -> None:
 def run(options: Any) -> int:
     """Read the design, compute, print, write."""
     trial = Trial.read(options.design)
+    options.truth = [read_truth(",".join(words)) for words in options.truth]
     if options.trial_command == "calibrate":
         return _calibrate(trial, options)
     out = check_file("--out", options.out, (".nc",), options.force)

@@ -20,7 +20,7 @@ def add_trial(commands: Any, run: Callable[[argparse.Namespace], int], help_form
         made.set_defaults(run=run, trial_command=name)
         made.add_argument("design", metavar="DESIGN", help="a .toml or .json file")
         what = "null" if name == "calibrate" else "truth"
-        made.add_argument(f"--{what}", dest="truth", action="append", required=True, nargs="+", type=float,
+        made.add_argument(f"--{what}", dest="truth", action="append", required=True, nargs="+",
                           metavar="P", help="the expected outcome of each arm; repeat for more scenarios")  # fmt: skip
         if name != "exact":
             made.add_argument("--realizations", type=int, default=1000, metavar="R", help="simulated trials per truth")

@@ -134,6 +134,7 @@ def trial_exact(
     looked at them. Estimates are given that the arms that they compare were played. Names that end in ``_equal`` are
     those of the same trial with equal allocation; ``equal=False`` leaves them out.
     """
+    check_trial(trial)
     names = name_scenarios(thetas)
     pairs = check_thetas([np.asarray(getattr(pair, "probabilities", pair), dtype=float) for pair in names.values()])
     alpha = checks.within("alpha", alpha, 1e-9, 0.5)

@@ -86,7 +86,9 @@ def _from_columns(table: Any, context: list[str]) -> DecisionLog:
     propensity = [str(name) for name in table.columns if str(name).startswith(_PREFIX)]
     for name in ("arm", "reward", *context):
         if name not in table.columns:
-            raise LogError(f"The log has no column {name!r}. It has {', '.join(map(repr, table.columns))}.")
+            some = ", ".join(map(repr, list(table.columns)[:12])) + (", ..." if len(table.columns) > 12 else "")
+            hint = " It looks transposed." if len(table.columns) > len(table) else ""
+            raise LogError(f"The log has no column {name!r}. It has {some}.{hint}")
     if len(propensity) < 2:
         raise LogError(
             "The log needs the propensity of every arm at every decision, in the columns propensity_0, propensity_1, "

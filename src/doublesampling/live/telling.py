@@ -179,7 +179,7 @@ def _find_repeated(earlier: list[Any], item: NewOutcome) -> Any:
         return against[-1]
     raise ConflictError(
         f"Decision {item.decision!r} already has the outcome {against[-1]['reward']:g}; {item.reward:g} was told now "
-        f"and not stored. If it was wrong, amend({item.decision!r}, {item.reward:g}, reason=...) supersedes it."
+        f"and not stored. If that was wrong, correct it: amend, with a reason."
     )
 
 

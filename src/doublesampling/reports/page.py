@@ -53,7 +53,7 @@ class Report:
         if file.suffix not in ENDINGS:
             raise OutputError(f"A report is written to a file that ends in .html or .md, got {str(path)!r}.")
         if file.exists() and not force:
-            raise OutputError(f"{str(path)!r} exists. Name another file, or overwrite it with force.")
+            raise OutputError(f"{str(path)!r} exists. Name another file, or add force (--force) to overwrite it.")
         try:
             file.write_text(self.html if file.suffix == ".html" else self.markdown, encoding="utf-8")
         except OSError as problem:

@@ -45,7 +45,8 @@ class DecisionRevisions:
         """Return a decision of this experiment and its revisions."""
         if decision not in self._asked:
             raise NotFoundError(
-                f"No decision has the id {checks.shown(decision)}. Use d.id of what ask returned; pending() lists them."
+                f"No decision has the id {checks.shown(decision)}. Use the id that ask returned, not the unit; pending "
+                "lists them."
             )
         if self._asked[decision].experiment != self._ref.id:
             query = sa.select(experiments.c.name).where(experiments.c.id == self._asked[decision].experiment)

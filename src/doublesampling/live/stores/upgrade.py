@@ -35,13 +35,11 @@ def schema_version(connection: Connection, where: str) -> int | None:
 def check(store: Store) -> None:
     """Raise an error where this version of the package cannot use the store."""
     if not store.exists():
-        raise NotFoundError(
-            f"There is no database at {store.where}. Check the path, or create one with Experiment.create."
-        )
+        raise NotFoundError(f"There is no database at {store.where}. Check the path, or create an experiment there.")
     with store.reading() as connection:
         version = schema_version(connection, store.where)
         if version is None:
-            raise NotFoundError(f"{store.where} holds no experiments yet. Create the first with Experiment.create.")
+            raise NotFoundError(f"{store.where} holds no experiments yet. Create the first.")
         check_schema(version, store.where, store.read_only)
         check_era(connection, store.where)
 
