@@ -14,6 +14,7 @@ def check(found):
     assert found["replay"]
 
 
+@pytest.mark.slow
 def test_a_server_that_is_killed_loses_and_doubles_nothing(sqlite_url):
     found = kills(sqlite_url, times=1, workers=3, seconds=0.6)
     check(found)

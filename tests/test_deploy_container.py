@@ -172,6 +172,7 @@ def installed(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell script")
 def test_the_install_script(installed):
     """The package in the folder is a copy, and its sources have whole seconds, as an image layer keeps them."""
@@ -185,6 +186,7 @@ def test_the_install_script(installed):
     assert json.loads(made.stdout)["scopes"] == ["ask", "tell", "amend", "read", "admin"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell script")
 def test_kept_code_is_used_on_another_processor(installed):
     """What was compiled for any processor is loaded where LLVM finds another one; its own code would not be."""

@@ -298,13 +298,20 @@ def test_forgetting_a_linear_belief_is_the_geometric_mean_with_its_prior():
 
 
 @pytest.mark.parametrize("long", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["some", "all"])
-@pytest.mark.parametrize("bandit", WORLDS, ids=repr)
+@pytest.mark.parametrize("bandit", [b for b in WORLDS if not isinstance(b, ds.LogisticBandit)], ids=repr)
 def test_new_worlds_give_the_same_numbers_in_any_chunks(bandit, long):
     policies = POLICIES if long else short(POLICIES, bandit)
     same(
         run(bandit, policies, threads=1, horizon=15, realizations=70),
         run(bandit, policies, threads=3, horizon=15, realizations=70),
     )
+
+
+@pytest.mark.slow
+def test_a_logistic_world_gives_the_same_numbers_in_any_chunks():
+    bandit = next(b for b in WORLDS if isinstance(b, ds.LogisticBandit))
+    chunks = [run(bandit, POLICIES, threads=n, horizon=15, realizations=70) for n in (1, 3)]
+    same(*chunks)
 
 
 STEPPED = [(bandit, default(bandit)) for bandit in WORLDS] + FORGETFUL

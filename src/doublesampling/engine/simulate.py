@@ -154,8 +154,6 @@ def _check_memory(plan: Plan) -> None:
 
 
 def _check_device(device: str, plan: Plan) -> str:
-    if device == "gpu":
-        raise SettingError("device must be one of auto, cpu, cuda, got 'gpu'. Did you mean 'cuda'?")
     checks.one_of("device", device, ("auto", "cpu", "cuda"))
     if device == "cpu" or (device == "auto" and (plan.trajectories or not plan.on_device)):
         return "cpu"
