@@ -10,7 +10,7 @@ from rich.table import Table
 from doublesampling import beliefs, policies
 from doublesampling.cli.allocation import read_allocation
 from doublesampling.cli.context import parse_context, read_features_file
-from doublesampling.cli.settings import parse_settings
+from doublesampling.cli.settings import parse_settings, read_truth
 from doublesampling.errors import DoubleSamplingError, NotFoundError, SettingError
 from doublesampling.live import Experiment, Receipt
 from doublesampling.live.stores import open_store
@@ -243,29 +243,16 @@ def _replay(options: Any) -> int:
     return 0 if found.agrees else 1
 
 
-def _truth(text: str) -> list[Any]:
-    """Return one number per arm; with semicolons, the weights of each arm."""
-    rows = [[float(part) for part in row.split(",")] for row in text.split(";")]
-    return rows if len(rows) > 1 else rows[0]
-
-
 def _simulate(options: Any) -> int:
     from doublesampling.cli.status import show_characteristics
     from doublesampling.live.operating_characteristics import characteristics
 
     design = _load(options).current_design
-    try:
-        truths = [_truth(text) for text in options.truth]
-    except ValueError:
-        raise SettingError(
-            f"--truth takes numbers such as 0.3,0.5,0.6, or weights of each arm such as 0.1,0.2;0.4,0, got "
-            f"{options.truth}."
-        ) from None
     found = [
         characteristics(design, truth, horizon=options.horizon, realizations=options.realizations,
                         seed=options.seed, noise=options.noise, delay=options.delay, dropout=options.dropout,
                         trend=options.trend)
-        for truth in truths
+        for truth in map(read_truth, options.truth)
     ]  # fmt: skip
     return show(options, [row.to_dict() for row in found], lambda: show_characteristics(wide_console(), design, found))
 

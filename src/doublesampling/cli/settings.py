@@ -43,13 +43,17 @@ def parse_settings(text: str, module: Any, **given: Any) -> Any:
     return getattr(module, found)(**(given | settings))
 
 
-def read_truth(text: str) -> list[float]:
-    """Return a scenario from numbers between commas.
+def read_truth(text: str) -> list[Any]:
+    """Return a scenario: one number per arm; with semicolons, the weights of each arm.
 
-    >>> read_truth("0.3,0.5")
-    [0.3, 0.5]
+    >>> read_truth("0.3,0.5"), read_truth("0.1,0.2;0.4,0")
+    ([0.3, 0.5], [[0.1, 0.2], [0.4, 0.0]])
     """
     try:
-        return [float(part) for part in text.split(",")]
+        rows = [[float(part) for part in row.split(",")] for row in text.split(";")]
     except ValueError:
-        raise SettingError(f"A truth is one number per arm, such as 0.3,0.5, got {text!r}.") from None
+        raise SettingError(
+            f"A truth is one number per arm, such as 0.3,0.5, got {text!r}. It takes numbers only: with contexts, the "
+            "weights of each arm, such as 0.1,0.2;0.4,0."
+        ) from None
+    return rows if len(rows) > 1 else rows[0]

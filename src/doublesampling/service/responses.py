@@ -92,7 +92,15 @@ async def long_response(
     compute: Callable[[], BaseModel],
     conditions: Conditions,
 ) -> Response:
-    """Return a response that reads a whole log; it is computed with the long reads, once per version.
+    """Return a response that reads a whole log, as JSON: see ``long_content``."""
+    content = await long_content(state, caller, experiment, key, lambda: compute().model_dump_json())
+    return to_response(content, conditions.if_none_match)
+
+
+async def long_content(
+    state: ServiceState, caller: Caller, experiment: Experiment, key: Hashable, compute: Callable[[], str]
+) -> CachedResponse:
+    """Return content that reads a whole log; it is computed with the long reads, once per version.
 
     It is always that of the current version. A caller who gives up leaves the computation running, and the next
     attempt waits for the same one.
@@ -100,8 +108,6 @@ async def long_response(
     version = await state.read(lambda: experiment.state.version)
 
     async def run() -> CachedResponse:
-        model = await state.long(caller.shown, compute)
-        return CachedResponse.of(version, model.model_dump_json().encode())
+        return CachedResponse.of(version, (await state.long(caller.shown, compute)).encode())
 
-    response = await state.long_responses.get((experiment.name, key), version, run)
-    return to_response(response, conditions.if_none_match)
+    return await state.long_responses.get((experiment.name, key), version, run)

@@ -1,6 +1,5 @@
 """Routes of analyses, which read the whole log: estimates and the exact test. They need the scope ``read``."""
 
-import math
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -10,6 +9,7 @@ from doublesampling.errors import SettingError
 from doublesampling.service.access import Reader, State
 from doublesampling.service.responses import UNCHANGED, Conditional, long_response
 from doublesampling.service.schemas.analysis import AnalysisQuery, AnalysisView, ExactTestQuery, ExactTestView
+from doublesampling.service.views import finite
 
 router = APIRouter(prefix="/v1/experiments/{name}", tags=["results"])
 
@@ -65,4 +65,4 @@ def _plain(value: Any) -> Any:
         return {name: _plain(each) for name, each in value.items()}
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return finite(value) if isinstance(value, float) else value

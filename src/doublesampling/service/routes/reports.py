@@ -2,35 +2,22 @@
 
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
-from doublesampling.live.experiment import Experiment
 from doublesampling.reports import protocol, report
 from doublesampling.service.access import Caller, Reader, State
+from doublesampling.service.responses import long_content
 from doublesampling.service.state import ServiceState
 
 router = APIRouter(prefix="/v1/experiments/{name}", tags=["results"])
 
 
-_PAGES: WeakKeyDictionary[Experiment, dict[str, tuple[str, str]]] = WeakKeyDictionary()
-"""The latest pages of open experiments: kind to version and text."""
-
-
 async def _page(state: ServiceState, caller: Caller, name: str, make: Callable[[Any], Any]) -> HTMLResponse:
     experiment = await state.experiment(name)
-
-    def work() -> str:
-        version, kind = experiment.state.version, make.__name__
-        held = _PAGES.setdefault(experiment, {})
-        if held.get(kind, ("", ""))[0] != version:
-            held[kind] = (version, make(experiment).html)
-        return held[kind][1]
-
-    text = await state.long(caller.shown, work)
-    return HTMLResponse(text, headers={"Content-Disposition": "attachment", "Content-Security-Policy": "sandbox"})
+    made = await long_content(state, caller, experiment, make.__name__, lambda: make(experiment).html)
+    return HTMLResponse(made.body, headers={"Content-Disposition": "attachment", "Content-Security-Policy": "sandbox"})
 
 
 @router.get("/protocol.html", response_class=HTMLResponse, name="protocol_page")

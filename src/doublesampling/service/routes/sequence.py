@@ -11,6 +11,7 @@ from doublesampling.live.state import ExperimentState
 from doublesampling.service.access import Reader, State
 from doublesampling.service.responses import UNCHANGED, Conditional, Question, cached_response
 from doublesampling.service.schemas.results import SequencePoint, SequenceView
+from doublesampling.service.views import finite
 
 router = APIRouter(prefix="/v1/experiments/{name}", tags=["results"])
 
@@ -60,15 +61,11 @@ def _view(
         points=[
             SequencePoint(
                 outcomes=int(found.outcomes[i]),
-                estimate=_finite(found.estimate[i]),
-                low=_finite(found.low[i]),
-                high=_finite(found.high[i]),
+                estimate=finite(found.estimate[i]),
+                low=finite(found.low[i]),
+                high=finite(found.high[i]),
             )
             for i in kept
             if found.outcomes[i] > 0
         ],
     )
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
