@@ -8,7 +8,7 @@ from importlib import import_module
 
 from doublesampling.errors import missing_extra
 
-_BROKEN = "device='cuda' needs a working numba-cuda, which fails to load: {}"
+_BROKEN = "device='cuda' needs a working numba-cuda, which fails to load: {}. Use device='cpu' or 'auto'."
 
 
 @functools.cache
